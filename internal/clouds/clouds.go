@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package clouds renders and parses clouds.yaml, the document by which OpenStack clients, K-ORC
 // among them, learn where Keystone is and how to log in there.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package korc reads what K-ORC says in the conditions of its objects and tells apart what needs
 // patience, what needs a person and what K-ORC gave up on without a reason.
 //
