@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+# `make help` lists what there is. Everything longer than a few lines lives in hack/.
+
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# One set of build flags for every Go command, here and in hack/, so that all of them share one
+# build cache and binaries don't depend on where the clone lies.
+export CGO_ENABLED := 0
+export GOFLAGS := -trimpath -buildvcs=false
+
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+REVISION ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+# What the image is called, and what `make deploy` runs. Override it with a reference of your registry.
+IMG ?= local.test/c5c3/c5c3-operator:dev
+IMAGE_TAR ?= bin/c5c3-operator-image.tar
+IMAGE_PLATFORMS ?= linux/amd64
+# go: the Go program in hack/image, needs nothing but Go. docker, podman or buildah: the Dockerfile.
+IMAGE_BUILDER ?= go
+# Where config/default puts the operator.
+OPERATOR_NAMESPACE ?= c5c3-operator-system
+# Further arguments for `go test`, for chainsaw and for the operator under `make run`.
+TEST_ARGS ?=
+E2E_ARGS ?=
+RUN_ARGS ?=
+export VERSION REVISION IMG IMAGE_TAR IMAGE_PLATFORMS IMAGE_BUILDER OPERATOR_NAMESPACE E2E_ARGS
+
+STACK := go -C tests/stack run ./cmd/stack
+KUBECTL := hack/kubectl.sh
+tool = $$(hack/tools/tool.sh $(1))
+# `timetzdata` embeds the time zones: the image has no /usr/share/zoneinfo.
+BUILD_ARGS := -tags timetzdata -ldflags '-s -w -X main.version=$(VERSION)'
+
+##@ Try it
+.PHONY: demo stack-up stack-status stack-down stack-deploy
+demo: ## Show an order's whole life on a local real stack: minted, backed up, delivered, rotated, revoked
+	hack/demo.sh
+stack-up: ## Start the local stack: Kubernetes node, Keystone, K-ORC, ESO, KV store (first time: builds them)
+	$(STACK) up
+stack-status: ## Print one line per component of the stack: state, version, endpoint, log file
+	$(STACK) status
+stack-down: ## Stop the local stack and remove its state (built components stay in the user's cache)
+	$(STACK) down
+stack-deploy: ## Start the stack, build the image, load it into the node, deploy the operator, wait for it
+	hack/stack-deploy.sh
+
+##@ Develop
+.PHONY: build run generate manifests test e2e lint verify support-data
+build: ## Build the operator into bin/
+	go build $(BUILD_ARGS) -o bin/ ./cmd/...
+run: manifests ## Run the operator on this machine against $KUBECONFIG
+	go run -tags timetzdata ./cmd/c5c3-operator $(RUN_ARGS)
+generate: ## Generate the DeepCopy methods
+	$(call tool,controller-gen) object:headerFile=hack/boilerplate.go.txt paths=./api/... paths=./internal/externalsecrets/...
+manifests: ## Generate CRDs and the operator's ClusterRole into config/
+	$(call tool,controller-gen) crd paths=./api/... output:crd:artifacts:config=config/crd/bases
+	$(call tool,controller-gen) rbac:roleName=c5c3-operator paths=./controllers/... paths=./cmd/... output:rbac:artifacts:config=config/rbac
+test: ## Run unit, property and envtest tests of every module (builds kube-apiserver and etcd once if needed)
+	hack/test.sh $(TEST_ARGS)
+e2e: ## Run the Chainsaw suites on the local stack, or on the cluster of $KUBECONFIG if that is set
+	hack/e2e.sh
+lint: ## Run golangci-lint on every module of ours
+	hack/lint.sh
+verify: ## Fail when generated files, go.mod files or formatting are not what is committed
+	hack/verify.sh
+support-data: ## Print what a bug report needs: states, conditions, Events and logs, never a Secret
+	hack/support-data.sh
+
+##@ Ship
+.PHONY: image install uninstall deploy undeploy
+image: ## Build the operator's image into $IMAGE_TAR under the name $IMG
+	hack/image.sh
+install: ## Install the CRDs into the cluster of $KUBECONFIG
+	$(call tool,kustomize) build config/crd | $(KUBECTL) apply --server-side -f -
+uninstall: ## Remove the CRDs and with them every order, which a running operator revokes first
+	$(call tool,kustomize) build config/crd | $(KUBECTL) delete --ignore-not-found -f -
+deploy: ## Deploy CRDs and operator with the image $IMG into the cluster of $KUBECONFIG
+	hack/render.sh | $(KUBECTL) apply --server-side -f -
+# The CRDs stay: were they deleted together with the operator, nobody would be left to revoke the
+# orders, and their finalizers would hold the CRDs for ever. Run `make uninstall` first to remove both.
+undeploy: ## Remove the operator from the cluster of $KUBECONFIG; CRDs and orders stay
+	hack/render.sh --without-crds | $(KUBECTL) delete --ignore-not-found -f -
+
+##@ Tools and this page
+.PHONY: help tools clean
+tool-%: ## Build one pinned tool and print its path: controller-gen, kustomize, golangci-lint, chainsaw
+	@hack/tools/tool.sh $*
+tools: ## Build every pinned tool
+	@for tool in $$(hack/tools/tool.sh --list); do hack/tools/tool.sh "$$tool"; done
+clean: ## Remove bin/
+	rm -rf bin
+help: ## Print this page
+	@awk 'BEGIN { FS = ":.*## " } \
+		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z0-9%-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))

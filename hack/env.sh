@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+#
+# Sourced by the scripts beside it: the defaults of the Makefile for when a script is called
+# without it, and the two commands that every script needs. Leaves the caller in the repository's
+# root.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+export CGO_ENABLED=0 GOFLAGS="-trimpath -buildvcs=false"
+: "${IMG:=local.test/c5c3/c5c3-operator:dev}"
+: "${IMAGE_TAR:=bin/c5c3-operator-image.tar}"
+: "${IMAGE_PLATFORMS:=linux/amd64}"
+: "${IMAGE_BUILDER:=go}"
+: "${OPERATOR_NAMESPACE:=c5c3-operator-system}"
+: "${VERSION:=$(git describe --tags --always --dirty 2>/dev/null || echo dev)}"
+: "${REVISION:=$(git rev-parse HEAD 2>/dev/null || echo unknown)}"
+
+stack() { go -C tests/stack run ./cmd/stack "$@"; }
+kubectl() { hack/kubectl.sh "$@"; }
+say() { printf '==> %s\n' "$*" >&2; }

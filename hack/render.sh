@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# render.sh [--without-crds]: prints the manifests of config/default with the image $IMG.
+#
+# The image is set in an overlay below bin/ and not by `kustomize edit`, which would write the
+# name of somebody's registry into a tracked file.
+source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
+
+if [[ $IMG == *@* ]]; then
+	image="newName: ${IMG%@*}, digest: ${IMG#*@}"
+elif [[ ${IMG##*/} == *:* ]]; then # a colon before the last slash belongs to a registry's port
+	image="newName: ${IMG%:*}, newTag: ${IMG##*:}"
+else
+	echo "render.sh: IMG=$IMG has neither tag nor digest" >&2
+	exit 2
+fi
+mkdir -p bin/deploy
+cat >bin/deploy/kustomization.yaml <<YAML
+apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+resources: [../../config/default]
+images: [{name: controller, $image}]
+YAML
+manifests=$("$(hack/tools/tool.sh kustomize)" build bin/deploy)
+if [[ ${1:-} == --without-crds ]]; then
+	# Documents are separated by a line of three dashes; kustomize sorts and prints nothing else there.
+	awk 'BEGIN { RS = "---\n"; ORS = "" } !/(^|\n)kind: CustomResourceDefinition\n/ { print "---\n" $0 }' <<<"$manifests"
+else
+	printf '%s\n' "$manifests"
+fi
