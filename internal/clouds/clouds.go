@@ -63,7 +63,7 @@ type Cloud struct {
 type PasswordAuth struct {
 	Username       string
 	UserDomainName string
-	Password       string
+	Password       string `json:"-"`
 	// ProjectName scopes the token. Empty asks for an unscoped one, and then no project key is
 	// rendered at all: a consumer adds its own project through the environment, and a project
 	// domain without a project would make some clients refuse the document.
@@ -75,8 +75,24 @@ type PasswordAuth struct {
 // ApplicationCredentialAuth logs in with an application credential, whose project is its own.
 type ApplicationCredentialAuth struct {
 	ID     string
-	Secret string
+	Secret string `json:"-"`
 }
+
+// String leaves the password out, so that a careless %v shows none.
+func (a PasswordAuth) String() string {
+	return fmt.Sprintf("password of user %q in domain %q", a.Username, a.UserDomainName)
+}
+
+// GoString is String, for %#v.
+func (a PasswordAuth) GoString() string { return a.String() }
+
+// String leaves the secret out, so that a careless %v shows none.
+func (a ApplicationCredentialAuth) String() string {
+	return fmt.Sprintf("application credential %q", a.ID)
+}
+
+// GoString is String, for %#v.
+func (a ApplicationCredentialAuth) GoString() string { return a.String() }
 
 // Render writes a document with the one cloud c called name. Equal input gives equal bytes, on
 // every release of the operator, because a digest of the bytes decides whether a backup is current

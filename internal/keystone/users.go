@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package keystone
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+)
+
+// User is a user of Keystone.
+type User struct {
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	DomainID string `json:"domain_id"`
+	// Enabled users may log in.
+	Enabled bool `json:"enabled"`
+}
+
+// User looks a user up by id. IsGone(err) when Keystone itself says that there is none.
+func (s *Session) User(ctx context.Context, userID string) (*User, error) {
+	const operation = "get_user"
+	path, err := address(operation, "users", userID)
+	if err != nil {
+		return nil, err
+	}
+	var answer struct {
+		User *User `json:"user"`
+	}
+	if err := s.call(ctx, operation, http.MethodGet, path, http.StatusOK, &answer); err != nil {
+		return nil, err
+	}
+	if answer.User == nil || answer.User.ID != userID {
+		return nil, &Error{Operation: operation, Class: EndpointUnreachable, Message: "the answer is not Keystone's: it lacks the user that was asked for"}
+	}
+	return answer.User, nil
+}
+
+// UserExists tells whether there is a user with that id. False is Keystone's own word.
+func (s *Session) UserExists(ctx context.Context, userID string) (bool, error) {
+	_, err := s.User(ctx, userID)
+	if IsGone(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// FindUsers lists the users of that name in a domain, or in every domain when domainID is empty.
+// Keystone compares names as its database does, usually without regard to case.
+func (s *Session) FindUsers(ctx context.Context, name, domainID string) ([]User, error) {
+	const operation = "find_users"
+	if name == "" {
+		// Keystone would take it for no filter at all and list everyone.
+		return nil, invalid(operation, "the name is empty")
+	}
+	query := url.Values{"name": {name}}
+	if domainID != "" {
+		query.Set("domain_id", domainID)
+	}
+	return list[User](ctx, s, operation, "users", query, "users")
+}
