@@ -12,13 +12,10 @@
 # E2E_SUITE=NAME runs one folder of tests/e2e, E2E_ARGS goes to chainsaw.
 source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
 
-theirs=${KUBECONFIG:-}
-unset KUBECONFIG
-if [[ -z $theirs ]]; then
+if [[ -z ${KUBECONFIG:-} ]]; then
 	hack/stack-deploy.sh
-	eval "$(stack env)"
+	use_stack
 else
-	export KUBECONFIG=$theirs
 	say "using the cluster of KUBECONFIG=$KUBECONFIG ($(kubectl config current-context))"
 	if [[ $IMG != local.test/* ]]; then
 		hack/render.sh | kubectl apply --server-side -f -

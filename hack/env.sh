@@ -2,8 +2,7 @@
 # shellcheck shell=bash
 #
 # Sourced by the scripts beside it: the defaults of the Makefile for when a script is called
-# without it, and the two commands that every script needs. Leaves the caller in the repository's
-# root.
+# without it, and the few commands that they share. Leaves the caller in the repository's root.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -18,4 +17,15 @@ export CGO_ENABLED=0 GOFLAGS="-trimpath -buildvcs=false"
 
 stack() { go -C tests/stack run ./cmd/stack "$@"; }
 kubectl() { hack/kubectl.sh "$@"; }
+# use_stack exports what the local stack's clients need, KUBECONFIG first. It fails where the stack
+# names none: kubectl would otherwise fall back to whatever cluster the user's own file points at.
+use_stack() {
+	local variables
+	unset KUBECONFIG
+	variables=$(stack env)
+	set -a
+	eval "$variables"
+	set +a
+	: "${KUBECONFIG:?the local stack names no kubeconfig}"
+}
 say() { printf '==> %s\n' "$*" >&2; }

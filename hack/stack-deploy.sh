@@ -8,7 +8,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
 stack up >&2
 hack/image.sh
 stack load-image "$IMG" "$(realpath "$IMAGE_TAR")" >&2
-eval "$(stack env)"
+use_stack
 
 say "deploying $IMG into $KUBECONFIG"
 hack/render.sh | kubectl apply --server-side -f - >&2
