@@ -65,7 +65,7 @@ type PushSecret struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	Spec   PushSecretSpec   `json:"spec,omitempty"`
-	Status PushSecretStatus `json:"status,omitempty"`
+	Status PushSecretStatus `json:"status,omitzero"`
 }
 
 // PushSecretList is a list of PushSecrets.
@@ -138,7 +138,7 @@ type PushSecretStatus struct {
 	// RefreshTime is when ESO last pushed.
 	//
 	// +nullable
-	RefreshTime metav1.Time `json:"refreshTime,omitempty"`
+	RefreshTime metav1.Time `json:"refreshTime,omitzero"`
 	// SyncedResourceVersion is the version of the PushSecret (see ResourceVersion) of the last push
 	// that succeeded. It is not metadata.resourceVersion.
 	SyncedResourceVersion string `json:"syncedResourceVersion,omitempty"`
@@ -155,7 +155,7 @@ type StatusCondition struct {
 	Status             corev1.ConditionStatus `json:"status"`
 	Reason             string                 `json:"reason,omitempty"`
 	Message            string                 `json:"message,omitempty"`
-	LastTransitionTime metav1.Time            `json:"lastTransitionTime,omitempty"`
+	LastTransitionTime metav1.Time            `json:"lastTransitionTime,omitzero"`
 }
 
 // SecretStore is a store that serves one namespace. Its spec is not read.
@@ -165,7 +165,7 @@ type SecretStore struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Status SecretStoreStatus `json:"status,omitempty"`
+	Status SecretStoreStatus `json:"status,omitzero"`
 }
 
 // SecretStoreList is a list of SecretStores.
@@ -184,7 +184,7 @@ type ClusterSecretStore struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Status SecretStoreStatus `json:"status,omitempty"`
+	Status SecretStoreStatus `json:"status,omitzero"`
 }
 
 // ClusterSecretStoreList is a list of ClusterSecretStores.
