@@ -1,0 +1,96 @@
+package rotation
+
+import "fmt"
+
+// advance brings the credential under way from K-ORC's object to the switch.
+func (v *view) advance(p *Plan) {
+	c, listed := v.children[p.Desired]
+	if !listed || p.Desired == v.cur {
+		return
+	}
+	generation := c.Generation
+	word := v.in.Keystone[generation]
+	login := v.in.Logins[generation]
+	switch {
+	case c.State == Terminal && word == Held:
+		p.Refuted = append(p.Refuted, generation)
+		p.wait(SuccessorPending, nil, "Keystone holds generation %d, K-ORC has yet to report it", generation)
+	case c.State == Terminal:
+		v.fail(p, c, TerminalByKORC, c.Message)
+	case c.State == Pending || c.ID == "":
+		p.wait(SuccessorPending, nil, "K-ORC has not made generation %d available yet", generation)
+	case login == Refused:
+		v.fail(p, c, LoginRefused, "")
+	case login == Accepted:
+		v.switchTo(p, c)
+	default:
+		p.Verify = generation
+		if login == Unanswered && v.mayGoUnverified() {
+			v.switchTo(p, c)
+			return
+		}
+		p.wait(LoginUnanswered, nil, "Keystone has not answered a login with generation %d yet", generation)
+	}
+}
+
+// fail reports the credential and asks Keystone about it: one that is gone is
+// replaced, one that K-ORC misjudged is not failed at all.
+func (v *view) fail(p *Plan, c Child, kind FailureKind, message string) {
+	word := v.in.Keystone[c.Generation]
+	if word == Unknown {
+		p.Ask = append(p.Ask, c.Generation)
+	}
+	p.Failed = &Failure{
+		Generation: c.Generation,
+		Kind:       kind,
+		Message:    message,
+		Confirmed:  kind == LoginRefused || word != Unknown,
+	}
+}
+
+// mayGoUnverified: waiting for an answer would leave the consumers with a credential
+// that certainly does not work. The first credential has no such consumers.
+func (v *view) mayGoUnverified() bool {
+	return v.cur > 0 && (v.liveGone() || v.liveExpiresSoon())
+}
+
+// switchTo makes the credential the live one.
+func (v *view) switchTo(p *Plan, c Child) {
+	previous, ok := v.previousAfterSwitch(p)
+	if !ok {
+		return
+	}
+	now := v.now
+	p.Switch = &Status{
+		ID:           c.ID,
+		Generation:   c.Generation,
+		ExpiresAt:    c.ExpiresAt,
+		LastRotation: &now,
+		Previous:     previous,
+	}
+}
+
+// previousAfterSwitch never overwrites a grace period that runs: its credential would
+// lose its only record. A live credential that is gone needs no grace period; what
+// K-ORC may have made in its place was never delivered and is pruned at once.
+func (v *view) previousAfterSwitch(p *Plan) (previous *Previous, ok bool) {
+	if v.cur == 0 || v.liveGone() {
+		return v.in.Status.Previous, true
+	}
+	if v.in.LiveID == Unknown {
+		p.AskLive = true
+	}
+	if !v.inGrace() {
+		return &Previous{
+			ID:         v.in.Status.ID,
+			Generation: v.cur,
+			DeleteAt:   seconds(v.now.Add(v.in.Spec.GracePeriod)),
+		}, true
+	}
+	if v.in.LiveID == Unknown {
+		p.wait(LiveUnanswered, nil, "Keystone has not said yet whether the credential of generation %d exists", v.cur)
+		return nil, false
+	}
+	v.waitForGrace(p, fmt.Sprintf("the switch to generation %d", p.Desired))
+	return nil, false
+}
