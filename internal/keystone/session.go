@@ -187,17 +187,21 @@ func (s *Session) request(ctx context.Context, operation string, exchange func(c
 }
 
 // call sends one request without a body and, when answer is not nil, decodes what comes back into
-// it. An administrator's session whose token is refused logs in again and asks once more.
+// it. An administrator's session whose token is refused logs in again and asks once more. The
+// session that renewing gives may be another caller's, remembered and refused in its turn; it is
+// replaced too, until a login made during this very call settles it.
 func (s *Session) call(ctx context.Context, operation, method, address string, accept int, answer any) error {
-	err := s.callOnce(ctx, operation, method, address, accept, answer)
-	if s.renew == nil || Classify(err) != AuthenticationFailed {
-		return err
+	started := s.service.config.Now()
+	for current := s; ; {
+		err := current.callOnce(ctx, operation, method, address, accept, answer)
+		settled := current != s && !current.loggedInAt.Before(started)
+		if Classify(err) != AuthenticationFailed || current.renew == nil || settled {
+			return err
+		}
+		if current, err = current.renew(ctx); err != nil {
+			return err
+		}
 	}
-	renewed, err := s.renew(ctx)
-	if err != nil {
-		return err
-	}
-	return renewed.callOnce(ctx, operation, method, address, accept, answer)
 }
 
 func (s *Session) callOnce(ctx context.Context, operation, method, address string, accept int, answer any) error {
