@@ -1,0 +1,138 @@
+package order
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	orcv1alpha1 "github.com/k-orc/openstack-resource-controller/v2/api/v1alpha1"
+
+	"github.com/c5c3/c5c3-operator/api/v1alpha1"
+	"github.com/c5c3/c5c3-operator/internal/korc"
+)
+
+// KORCObject is one of K-ORC's objects.
+type KORCObject interface {
+	client.Object
+	orcv1alpha1.ObjectWithConditions
+}
+
+// ChildState is what K-ORC says of a child.
+type ChildState struct {
+	// Progress is Terminal only for what is not a transport failure: those are cleared, and read
+	// as Pending.
+	Progress korc.Progress
+	// Reason and Message are K-ORC's own.
+	Reason, Message string
+	// UnlatchError says why a latched transport failure could not be cleared.
+	UnlatchError error
+	// Transport tells whether K-ORC blames the way to Keystone.
+	Transport bool
+}
+
+// Settle reads K-ORC's conditions on a child and clears a latched transport failure. K-ORC never
+// retries those; deleting and recreating the child instead could destroy a namesake, since K-ORC's
+// delete without status.id looks the resource up by name.
+func (p *Pass) Settle(ctx context.Context, child KORCObject) ChildState {
+	progress, reason, message := korc.State(child.GetConditions(), child.GetGeneration())
+	state := ChildState{Progress: progress, Reason: reason, Message: message, Transport: korc.IsTransport(message)}
+	if progress != korc.Terminal || !state.Transport {
+		return state
+	}
+	state.Progress = korc.Pending
+	state.UnlatchError = p.Unlatch(ctx, child)
+	return state
+}
+
+// Unlatch removes the Progressing condition of a child, which makes K-ORC look again. It does so
+// at once the first time, and later only every half minute to a minute (korc.UnlatchDue). A cause that another
+// pass may not meet is no error.
+func (p *Pass) Unlatch(ctx context.Context, child KORCObject) error {
+	due, at := korc.UnlatchDue(child.GetAnnotations()[korc.UnlatchedAtAnnotation], string(child.GetUID()), p.Now)
+	if !due {
+		p.ComeBackAt(at)
+		return nil
+	}
+	before := child.DeepCopyObject().(KORCObject)
+	conditions := slices.DeleteFunc(slices.Clone(child.GetConditions()), func(c metav1.Condition) bool {
+		return c.Type == orcv1alpha1.ConditionProgressing
+	})
+	if err := setConditions(child, conditions); err != nil {
+		return err
+	}
+	lock := client.MergeFromWithOptimisticLock{}
+	if err := p.Management.Status().Patch(ctx, child, client.MergeFromWithOptions(before, lock), FieldManager); err != nil {
+		return p.lenient(fmt.Errorf("clearing the latched condition of %T %s/%s: %w", child, child.GetNamespace(), child.GetName(), err))
+	}
+	before = child.DeepCopyObject().(KORCObject)
+	annotations := child.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[korc.UnlatchedAtAnnotation] = p.Now.UTC().Format(time.RFC3339)
+	child.SetAnnotations(annotations)
+	if err := p.Management.Patch(ctx, child, client.MergeFrom(before), FieldManager); err != nil {
+		return p.lenient(fmt.Errorf("stamping %T %s/%s: %w", child, child.GetNamespace(), child.GetName(), err))
+	}
+	p.log.Info("cleared a condition that K-ORC had latched", "child", child.GetName())
+	p.ComeBack(WaitShort)
+	return nil
+}
+
+// lenient drops an error that the next pass may not meet again, and asks for that pass.
+func (p *Pass) lenient(err error) error {
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsTooManyRequests(err) ||
+		apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) {
+		p.ComeBack(waitConflict)
+		return nil
+	}
+	return err
+}
+
+func setConditions(child KORCObject, conditions []metav1.Condition) error {
+	switch child := child.(type) {
+	case *orcv1alpha1.User:
+		child.Status.Conditions = conditions
+	case *orcv1alpha1.Project:
+		child.Status.Conditions = conditions
+	case *orcv1alpha1.Domain:
+		child.Status.Conditions = conditions
+	case *orcv1alpha1.Role:
+		child.Status.Conditions = conditions
+	case *orcv1alpha1.ApplicationCredential:
+		child.Status.Conditions = conditions
+	case interface{ SetConditions([]metav1.Condition) }:
+		child.SetConditions(conditions)
+	default:
+		return fmt.Errorf("clearing the latched condition of %T: the kind is not known", child)
+	}
+	return nil
+}
+
+// WaitOnChild is the outcome for a child that is not Available yet. In External mode the cause
+// replaces the reason of the wait when K-ORC's message tells one: whoever runs that Keystone is
+// somebody else, and needs to be told what to fix.
+func (p *Pass) WaitOnChild(reason, what string, state ChildState) *Outcome {
+	message := what
+	if state.Message != "" {
+		message = fmt.Sprintf("%s: %s", what, state.Message)
+	}
+	if state.UnlatchError != nil {
+		return Wait(v1alpha1.ReasonTransportErrorRetryFailed, WaitShort,
+			"%s; clearing K-ORC's latched error failed: %v", message, state.UnlatchError)
+	}
+	if p.ControlPlane != nil && External(p.ControlPlane) {
+		if cause, ok := korc.ExternalCause(state.Message); ok {
+			return Wait(cause, WaitShort, "external Keystone at %s: %s", AuthURL(p.ControlPlane, ""), state.Message)
+		}
+	}
+	if state.Transport {
+		message += " (Keystone is not reachable from K-ORC; it is tried again)"
+	}
+	return Wait(reason, WaitShort, "%s", message)
+}
