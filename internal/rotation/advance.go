@@ -1,6 +1,9 @@
 package rotation
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // advance brings the credential under way from K-ORC's object to the switch.
 func (v *view) advance(p *Plan) {
@@ -71,21 +74,18 @@ func (v *view) switchTo(p *Plan, c Child) {
 }
 
 // previousAfterSwitch never overwrites a grace period that runs: its credential would
-// lose its only record. A live credential that is gone needs no grace period; what
-// K-ORC may have made in its place was never delivered and is pruned at once.
+// lose its only record.
 func (v *view) previousAfterSwitch(p *Plan) (previous *Previous, ok bool) {
-	if v.cur == 0 || v.liveGone() {
+	switch {
+	case v.cur == 0:
 		return v.in.Status.Previous, true
-	}
-	if v.in.LiveID == Unknown {
+	case v.liveGone():
+		return v.previousAfterGone(p)
+	case v.in.LiveID == Unknown:
 		p.AskLive = true
 	}
 	if !v.inGrace() {
-		return &Previous{
-			ID:         v.in.Status.ID,
-			Generation: v.cur,
-			DeleteAt:   seconds(v.now.Add(v.in.Spec.GracePeriod)),
-		}, true
+		return v.superseded(v.in.Spec.GracePeriod), true
 	}
 	if v.in.LiveID == Unknown {
 		p.wait(LiveUnanswered, nil, "Keystone has not said yet whether the credential of generation %d exists", v.cur)
@@ -93,4 +93,24 @@ func (v *view) previousAfterSwitch(p *Plan) (previous *Previous, ok bool) {
 	}
 	v.waitForGrace(p, fmt.Sprintf("the switch to generation %d", p.Desired))
 	return nil, false
+}
+
+// previousAfterGone: a live credential that is gone needs no grace period, and what
+// K-ORC may have made in its place was never delivered. Its marker keeps the
+// generation on record until that is proven gone as well; without a marker the status
+// has to, or a grace period that runs has to wait for the proof.
+func (v *view) previousAfterGone(p *Plan) (previous *Previous, ok bool) {
+	switch {
+	case v.marked(v.cur) || v.provenGone(v.cur):
+		return v.in.Status.Previous, true
+	case !v.inGrace():
+		return v.superseded(0), true
+	}
+	v.giveUpLive(p)
+	p.wait(WaitingForProof, nil, "Keystone is not proven to hold nothing of generation %d", v.cur)
+	return nil, false
+}
+
+func (v *view) superseded(grace time.Duration) *Previous {
+	return &Previous{ID: v.in.Status.ID, Generation: v.cur, DeleteAt: seconds(v.now.Add(grace))}
 }

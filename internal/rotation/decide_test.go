@@ -221,6 +221,7 @@ func TestMint(t *testing.T) {
 		{"a mint waits for an older generation that Keystone was not asked about", steady(scheduleDue, free, marker(1)), 0, WaitingForProof, []int64{1}},
 		{"a mint waits for an older generation that Keystone holds", steady(scheduleDue, free, marker(1), says(1, Held)), 0, WaitingForProof, []int64{1}},
 		{"a mint goes on beside an older generation that is proven gone", steady(scheduleDue, free, marker(1), says(1, Gone)), 4, "", nil},
+		{"an order without status mints beside the credential that its Secret carries", fresh(child(Child{Generation: 1, State: Available, ID: "id-1", ExpiresAt: at(0)}), says(1, Held), says(2, Gone), deliveredID("id-1")), 2, SecretNotDelivered, nil},
 		{"an intent on record is minted", steady(marker(4), free), 4, "", nil},
 		{"a successor that K-ORC lists is not minted again", steady(child(pending(4)), free), 0, SuccessorPending, nil},
 		{"a gone credential is replaced at once in a grace period", steady(graceUntil(time.Hour), live(Gone), says(3, Gone), free), 4, "", nil},
@@ -267,6 +268,7 @@ func TestSuccessor(t *testing.T) {
 		{"a successor that K-ORC gave up fails", steady(child(terminal(4))), 0, 0, "", &Failure{Generation: 4, Kind: TerminalByKORC, Message: "invalid"}},
 		{"a successor that K-ORC gave up and Keystone does not hold fails for certain", steady(child(terminal(4)), says(4, Gone)), 0, 0, "", &Failure{Generation: 4, Kind: TerminalByKORC, Message: "invalid", Confirmed: true}},
 		{"a successor that K-ORC gave up and Keystone holds is waited for", steady(child(terminal(4)), says(4, Held)), 0, 0, SuccessorPending, nil},
+		{"no switch drops the last record of a generation in a grace period", steady(graceUntil(time.Hour), child(available(4)), login(4, Accepted), live(Gone), noMarker(3)), 0, 0, WaitingForProof, nil},
 		{"no switch overwrites a grace period whose live credential is held", steady(graceUntil(time.Hour), child(available(4)), login(4, Accepted), live(Held)), 0, 0, GracePeriod, nil},
 		{"no switch overwrites a grace period whose live credential is not known to be gone", steady(graceUntil(time.Hour), child(available(4)), login(4, Accepted)), 0, 0, LiveUnanswered, nil},
 	} {
@@ -295,6 +297,8 @@ func TestSwitch(t *testing.T) {
 		{"the superseded credential gets the grace period", steady(accepted), &Previous{ID: "id-3", Generation: 3, DeleteAt: epoch.Add(grace)}},
 		{"a grace period of zero still records the superseded credential", steady(accepted, func(in *Input) { in.Spec.GracePeriod = 0 }), &Previous{ID: "id-3", Generation: 3, DeleteAt: epoch}},
 		{"a gone credential needs no grace period", steady(accepted, live(Gone)), nil},
+		{"a gone credential whose secret is lost too stays on record in the status", steady(accepted, live(Gone), noMarker(3)), &Previous{ID: "id-3", Generation: 3, DeleteAt: epoch}},
+		{"a gone credential that left no trace needs no record", steady(accepted, live(Gone), noMarker(3), noChild(3), says(3, Gone)), nil},
 		{"a running grace period stays as it is when the live credential is gone", steady(accepted, live(Gone), graceUntil(time.Hour)), running},
 		{"the first credential supersedes none", fresh(child(available(4)), login(4, Accepted)), nil},
 	} {
@@ -382,6 +386,9 @@ func TestPrune(t *testing.T) {
 		{"the reserved number is marked before a lost marker is renewed", steady(child(pending(4)), noMarker(4)), want{mark: []int64{5, 4}, del: []int64{4}, wait: WaitingForProof}},
 		{"adopting deletes nothing", fresh(says(1, Unknown), child(available(1)), child(available(2)), marker(7)), want{wait: LoginUnanswered}},
 		{"K-ORC's object of a gone live credential goes in a grace period", steady(graceUntil(time.Hour), live(Gone), says(3, Gone), says(4, Gone)), want{del: []int64{3}}},
+		{"a live credential lost before its delivery goes after the grace period", steady(graceUntil(0), noMarker(3), deliveredID("id-2"), live(Held)), want{del: []int64{3}, wait: WaitingForProof}},
+		{"a live credential lost before its delivery is removed in Keystone without K-ORC's object", steady(graceUntil(0), noMarker(3), noChild(3), deliveredID("id-2"), live(Held)), want{prove: []int64{3}, wait: WaitingForProof}},
+		{"a live credential lost before its delivery waits for the grace period", steady(graceUntil(time.Hour), noMarker(3), deliveredID("id-2"), live(Held)), want{wait: GracePeriod}},
 		{"a lost secret of the live generation is never renewed", steady(graceUntil(time.Hour), live(Gone), noMarker(3), says(3, Gone), says(4, Gone)), want{del: []int64{3}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

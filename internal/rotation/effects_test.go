@@ -112,6 +112,10 @@ func (w *world) switchTo(t *rapid.T, to Status, in Input) {
 	if in.Logins[to.Generation] == Unanswered && w.holds(old.ID) && !w.dead(expiryLess(old.ExpiresAt, expiryMargin)) {
 		t.Fatalf("unverified switch to generation %d while the live one has time", to.Generation)
 	}
+	deleteAt := in.Now.Truncate(time.Second).Add(in.Spec.GracePeriod)
+	if in.LiveID == Gone {
+		deleteAt = in.Now.Truncate(time.Second)
+	}
 	switch {
 	case old.Previous != nil && !reflect.DeepEqual(old.Previous, to.Previous):
 		t.Fatalf("the switch overwrites a running grace period")
@@ -119,8 +123,7 @@ func (w *world) switchTo(t *rapid.T, to Status, in Input) {
 		t.Fatalf("a third credential becomes live")
 	case old.Previous == nil && to.Previous == nil && old.ID != "" && w.holds(old.ID):
 		t.Fatalf("the superseded credential gets no grace period")
-	case old.Previous == nil && to.Previous != nil &&
-		(to.Previous.ID != old.ID || !to.Previous.DeleteAt.Equal(in.Now.Truncate(time.Second).Add(in.Spec.GracePeriod))):
+	case old.Previous == nil && to.Previous != nil && (to.Previous.ID != old.ID || !to.Previous.DeleteAt.Equal(deleteAt)):
 		t.Fatalf("previous credential %+v after %+v", to.Previous, old)
 	}
 	wholeSeconds(t, to.ExpiresAt)
