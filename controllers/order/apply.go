@@ -63,13 +63,13 @@ func (p *Pass) Apply(ctx context.Context, child client.Object) error {
 }
 
 // getChild reads the child of that name, nil when there is none, and refuses a foreign one. The
-// cache is asked first. For a Secret its silence proves nothing, since foreign Secrets are not
-// cached; then the API server is asked.
+// cache is asked first. Its silence proves nothing, since foreign Secrets are not cached and it may
+// lag; then the API server is asked. That costs one request when a child is created, and none later.
 func (p *Pass) getChild(ctx context.Context, child client.Object) (client.Object, error) {
 	existing := child.DeepCopyObject().(client.Object)
 	key := client.ObjectKeyFromObject(child)
 	err := p.Management.Get(ctx, key, existing)
-	if _, secret := child.(*corev1.Secret); secret && apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) {
 		err = p.Live.Get(ctx, key, existing)
 	}
 	if apierrors.IsNotFound(err) {
@@ -161,17 +161,21 @@ func (p *Pass) deleteRead(ctx context.Context, child client.Object) error {
 	return nil
 }
 
-// SecretValue reads one key of a Secret of the operator's from the cache, nil when there is none.
-func SecretValue(ctx context.Context, reader client.Reader, namespace, name, key string) ([]byte, error) {
-	secret := &corev1.Secret{}
-	err := reader.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, secret)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
+// SecretValue reads one key of a Secret of the operator's in the ControlPlane's namespace, nil when
+// there is none. What the cache does not have is looked for at the API server: that a secret is lost
+// is a verdict with consequences, and a cache that lags must not give it.
+func (p *Pass) SecretValue(ctx context.Context, name, key string) ([]byte, error) {
+	for _, reader := range []client.Reader{p.Management, p.Live} {
+		secret := &corev1.Secret{}
+		err := reader.Get(ctx, types.NamespacedName{Namespace: p.ChildNamespace(), Name: name}, secret)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("reading Secret %s/%s: %w", p.ChildNamespace(), name, err)
+		}
+		if value := secret.Data[key]; len(value) > 0 {
+			return value, nil
+		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("reading Secret %s/%s: %w", namespace, name, err)
-	}
-	return secret.Data[key], nil
+	return nil, nil
 }
 
 // isNotServed tells whether the API server does not serve the kind.

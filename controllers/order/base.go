@@ -53,6 +53,7 @@ type Base struct {
 	AuditInterval time.Duration
 
 	audits sync.Map // Key -> time.Time of the next audit
+	skews  sync.Map // UID of a ControlPlane -> time.Duration
 }
 
 // Reconcile runs one pass: read, gates or teardown, steps, report.
@@ -186,4 +187,17 @@ func (p *Pass) AuditDue() bool {
 	}
 	p.ComeBackAt(next.(time.Time))
 	return due
+}
+
+// Skew is how far a ControlPlane's Keystone was ahead of the operator's clock when it last answered, 0
+// before it did.
+func (b *Base) Skew(cp *v1alpha1.ControlPlane) time.Duration {
+	skew, _ := b.skews.Load(cp.UID)
+	d, _ := skew.(time.Duration)
+	return d
+}
+
+// RememberSkew keeps what Keystone's Date header told.
+func (b *Base) RememberSkew(cp *v1alpha1.ControlPlane, skew time.Duration) {
+	b.skews.Store(cp.UID, skew)
 }

@@ -1,0 +1,248 @@
+package keystoneapplicationcredential
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/c5c3/c5c3-operator/api/v1alpha1"
+	"github.com/c5c3/c5c3-operator/controllers/order"
+	"github.com/c5c3/c5c3-operator/internal/clouds"
+	"github.com/c5c3/c5c3-operator/internal/keystone"
+	"github.com/c5c3/c5c3-operator/internal/rotation"
+)
+
+// questions are what was put to Keystone on this pass. Each is put once.
+type questions struct {
+	// audit asks for the list whatever the plan wants.
+	audit bool
+	// listed tells that the user's credentials were asked for.
+	listed bool
+	// verified are the generations that a login was tried with.
+	verified []int64
+	// unanswered is why Keystone gave no usable answer.
+	unanswered error
+}
+
+// maxRounds bounds the rounds of question and decision. A plan asks at most two things after
+// another; the bound is there so that a mistake costs a pass and not the controller.
+const maxRounds = 6
+
+// decide asks until the plan asks nothing that was not put already. What stays open is left out of
+// the plan by the decision itself, so an unanswered question never stops what does not depend on it.
+func (s *state) decide(ctx context.Context) *order.Outcome {
+	if s.asked.audit {
+		s.list(ctx)
+		s.removeOrphans(ctx)
+	}
+	for range maxRounds {
+		s.plan = rotation.Decide(s.input)
+		if !s.ask(ctx) {
+			break
+		}
+	}
+	return nil
+}
+
+// ask puts the plan's open questions and tells whether there were any.
+func (s *state) ask(ctx context.Context) (asked bool) {
+	if (s.plan.AskLive || len(s.plan.Ask) > 0 || len(s.plan.Prove) > 0) && !s.asked.listed {
+		s.list(ctx)
+		asked = true
+	}
+	if s.revokeLeftovers(ctx) {
+		asked = true
+	}
+	if generation := s.plan.Verify; generation != 0 && !slices.Contains(s.asked.verified, generation) {
+		s.asked.verified = append(s.asked.verified, generation)
+		s.input.Logins[generation] = s.logIn(ctx, generation)
+		asked = true
+	}
+	return asked
+}
+
+// list asks Keystone, as admin, which credentials with the order's names the user has. One answer
+// settles every question about existence: a name that is not on the list is gone.
+func (s *state) list(ctx context.Context) {
+	s.asked.listed = true
+	found, err := s.proof(ctx)
+	if err != nil {
+		s.asked.unanswered = err
+		return
+	}
+	s.settle(found)
+}
+
+func (s *state) proof(ctx context.Context) (map[string]keystone.ApplicationCredential, error) {
+	session, err := s.Admin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.rememberSkew(session.Skew())
+	s.input.KeystoneNow = s.Now.Add(session.Skew())
+	return session.Proof(ctx, s.user.Status.UserID, s.Child(credentialPrefix))
+}
+
+// settle turns the list into answers for every generation that anybody could ask about.
+func (s *state) settle(found map[string]keystone.ApplicationCredential) {
+	s.input.LiveID = rotation.Gone
+	names := map[int64]bool{}
+	for name, credential := range found {
+		if credential.ID == s.input.Status.ID {
+			s.input.LiveID = rotation.Held
+		}
+		if generation, ok := generationOf(name, s.Child(credentialPrefix)); ok {
+			names[generation] = true
+		}
+	}
+	s.input.Keystone = map[int64]rotation.Existence{}
+	for _, generation := range s.generations() {
+		s.input.Keystone[generation] = rotation.Gone
+		if names[generation] {
+			s.input.Keystone[generation] = rotation.Held
+		}
+	}
+}
+
+// generations are those on record, and the one the plan wants.
+func (s *state) generations() []int64 {
+	known := []int64{s.plan.Desired, s.input.Status.Generation}
+	if previous := s.input.Status.Previous; previous != nil {
+		known = append(known, previous.Generation)
+	}
+	for generation := range s.input.Secrets {
+		known = append(known, generation)
+	}
+	for _, observed := range s.input.Children {
+		known = append(known, observed.Generation)
+	}
+	slices.Sort(known)
+	return slices.Compact(slices.DeleteFunc(known, func(generation int64) bool { return generation < 1 }))
+}
+
+// revokeLeftovers deletes, in Keystone itself, what K-ORC's object is gone for and Keystone still
+// holds: K-ORC lets go of its object when Keystone fails. Then it asks again.
+func (s *state) revokeLeftovers(ctx context.Context) (asked bool) {
+	for _, generation := range s.plan.Prove {
+		if s.input.Keystone[generation] != rotation.Held {
+			continue
+		}
+		if err := s.revoke(ctx, s.Child(credentialChild(generation))); err != nil {
+			s.asked.unanswered = err
+			s.input.Keystone[generation] = rotation.Unknown
+			continue
+		}
+		asked = true
+	}
+	if asked {
+		s.list(ctx)
+	}
+	return asked
+}
+
+// removeOrphans revokes, during an audit, credentials with this order's names of generations that
+// nothing is on record for.
+func (s *state) removeOrphans(ctx context.Context) {
+	found, err := s.proof(ctx)
+	if err != nil {
+		return
+	}
+	recorded := s.generations()
+	for name := range found {
+		generation, ok := generationOf(name, s.Child(credentialPrefix))
+		if !ok || slices.Contains(recorded, generation) {
+			continue
+		}
+		if err := s.revoke(ctx, name); err != nil {
+			s.asked.unanswered = err
+		}
+	}
+}
+
+// revoke deletes one credential of the user by its name, as admin, and says so: somebody who asks
+// whether the old one is really dead reads it in the Events.
+func (s *state) revoke(ctx context.Context, name string) error {
+	session, err := s.Admin(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := session.Proof(ctx, s.user.Status.UserID, name)
+	if err != nil {
+		return err
+	}
+	credential, held := found[name]
+	if !held {
+		return nil
+	}
+	if err := session.DeleteApplicationCredential(ctx, s.user.Status.UserID, credential.ID); err != nil {
+		return err
+	}
+	s.Eventf(corev1.EventTypeWarning, "RevocationRepaired", "Revoke",
+		"Keystone still held application credential %s (%s) that K-ORC had let go of; the operator revoked it", credential.ID, name)
+	return nil
+}
+
+// logIn verifies a generation with one login, as a consumer would use it.
+func (s *state) logIn(ctx context.Context, generation int64) rotation.Login {
+	c := s.children[generation]
+	if c.object == nil || c.object.Status.ID == nil {
+		return rotation.NotTried
+	}
+	secret, err := s.SecretValue(ctx, s.Child(secretChild(generation)), secretKey)
+	if err != nil || len(secret) == 0 {
+		s.asked.unanswered = err
+		return rotation.Unanswered
+	}
+	session, err := s.Base.Keystone.Login(ctx, clouds.Cloud{
+		AuthURL:               order.AuthURL(s.ControlPlane, ""),
+		RegionName:            order.Region(s.ControlPlane),
+		EndpointType:          order.EndpointType(s.ControlPlane),
+		ApplicationCredential: &clouds.ApplicationCredentialAuth{ID: *c.object.Status.ID, Secret: string(secret)},
+	}, s.bundle)
+	switch keystone.Classify(err) {
+	case keystone.OK:
+		s.rememberSkew(session.Skew())
+		return rotation.Accepted
+	case keystone.NotFound, keystone.AuthenticationFailed:
+		s.asked.unanswered = err
+		return rotation.Refused
+	default:
+		s.asked.unanswered = err
+		return rotation.Unanswered
+	}
+}
+
+// keystoneSkew is how far the ControlPlane's Keystone was ahead of us when it last answered, 0 before
+// it did. Expiries are fixed on Keystone's clock.
+func (s *state) keystoneSkew() time.Duration { return s.Base.Skew(s.ControlPlane) }
+
+func (s *state) rememberSkew(skew time.Duration) { s.Base.RememberSkew(s.ControlPlane, skew) }
+
+// whyUnanswered is the cause behind an open question, for a condition's message.
+func (s *state) whyUnanswered() string {
+	if s.asked.unanswered == nil {
+		return ""
+	}
+	return ": " + s.asked.unanswered.Error()
+}
+
+// reasonOf classifies an answer of Keystone's for a condition, in External mode only; elsewhere the
+// wait keeps its own reason.
+func (s *state) reasonOf(err error, fallback string) string {
+	if err == nil || !order.External(s.ControlPlane) {
+		return fallback
+	}
+	switch keystone.Classify(err) {
+	case keystone.AuthenticationFailed, keystone.Forbidden:
+		return v1alpha1.ReasonAuthenticationFailed
+	case keystone.EndpointUnreachable:
+		return v1alpha1.ReasonEndpointUnreachable
+	case keystone.TLSVerificationFailed:
+		return v1alpha1.ReasonTLSVerificationFailed
+	case keystone.CatalogEndpointMismatch:
+		return v1alpha1.ReasonCatalogEndpointMismatch
+	}
+	return fallback
+}
