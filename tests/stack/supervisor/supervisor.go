@@ -309,17 +309,28 @@ func (s *server) stop(r stopRequest) (Status, error) {
 		return c.status, nil
 	}
 	pid, exited := c.status.PID, c.exited
-	_ = syscall.Kill(pid, syscall.Signal(r.Signal))
+	if syscall.Signal(r.Signal) == syscall.SIGKILL {
+		killGroup(pid)
+	} else {
+		_ = syscall.Kill(pid, syscall.Signal(r.Signal))
+	}
 	s.mu.Unlock()
 	select {
 	case <-exited:
 	case <-time.After(r.Patience):
-		_ = syscall.Kill(pid, syscall.SIGKILL)
+		killGroup(pid)
 		<-exited
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return c.status, nil
+}
+
+// killGroup kills a process with its workers (each child leads a group of its own). Containers are
+// not among them: containerd's shims leave the group on purpose.
+func killGroup(pid int) {
+	_ = syscall.Kill(-pid, syscall.SIGKILL)
+	_ = syscall.Kill(pid, syscall.SIGKILL)
 }
 
 // run runs a command to its end and returns what it printed.
