@@ -59,3 +59,19 @@ func (s *Session) FindUsers(ctx context.Context, name, domainID string) ([]User,
 	}
 	return list[User](ctx, s, operation, "users", query, "users")
 }
+
+// DeleteUser deletes a user, and with it its roles and application credentials. deleted is false when
+// Keystone itself says that there is no such user, which proves it gone: unlike a GET, a DELETE is not
+// answered from Keystone's cache.
+func (s *Session) DeleteUser(ctx context.Context, userID string) (deleted bool, err error) {
+	const operation = "delete_user"
+	path, err := address(operation, "users", userID)
+	if err != nil {
+		return false, err
+	}
+	err = s.call(ctx, operation, http.MethodDelete, path, http.StatusNoContent, nil)
+	if IsGone(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
