@@ -1,0 +1,117 @@
+package keystoneuser
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	orcv1alpha1 "github.com/k-orc/openstack-resource-controller/v2/api/v1alpha1"
+
+	"github.com/c5c3/c5c3-operator/api/v1alpha1"
+	"github.com/c5c3/c5c3-operator/controllers/order"
+	"github.com/c5c3/c5c3-operator/internal/keystone"
+	"github.com/c5c3/c5c3-operator/internal/korc"
+)
+
+// probe finds out whether the name is free. K-ORC's create takes over a user of the same name
+// without a word, so the operator looks first, through an import that K-ORC makes nothing for.
+func (s *pass) probe(ctx context.Context) *order.Outcome {
+	probe := &orcv1alpha1.User{ObjectMeta: s.ChildMeta(probeChild)}
+	if s.seen.managed != nil {
+		if err := s.Delete(ctx, probe); err != nil {
+			return order.Fail(v1alpha1.ReasonServiceAccountError, err)
+		}
+		return nil
+	}
+	probe.Spec = orcv1alpha1.UserSpec{
+		ManagementPolicy:    orcv1alpha1.ManagementPolicyUnmanaged,
+		CloudCredentialsRef: order.AdminCloudRef(s.ControlPlane),
+		Import: &orcv1alpha1.UserImport{Filter: &orcv1alpha1.UserFilter{
+			Name:      ptr.To(orcv1alpha1.OpenStackName(s.user.EffectiveUserName())),
+			DomainRef: ptr.To(orcv1alpha1.KubernetesNameRef(order.DomainImportName(s.ControlPlane))),
+		}},
+	}
+	if err := s.Apply(ctx, probe); err != nil {
+		return order.Fail(v1alpha1.ReasonServiceAccountError, err)
+	}
+	state := s.Settle(ctx, probe)
+	switch {
+	case state.Progress == korc.Available:
+		if outcome := s.taken(ptr.Deref(probe.Status.ID, "")); outcome != nil {
+			return outcome
+		}
+	case state.Progress == korc.Terminal:
+		// K-ORC gives an import up for one reason of its own: several users match.
+		return order.Wait(v1alpha1.ReasonServiceAccountCollision, order.WaitLong,
+			"K-ORC cannot tell whether user name %q is free: %s: %s", s.user.EffectiveUserName(), state.Reason, state.Message)
+	case !korc.WaitingForExternalCreation(state.Message):
+		return s.WaitOnChild(v1alpha1.ReasonProbingForCollision,
+			fmt.Sprintf("asking whether user name %q is free in Keystone", s.user.EffectiveUserName()), state)
+	default:
+		if outcome := s.free(ctx); outcome != nil {
+			return outcome
+		}
+	}
+	if err := s.Delete(ctx, probe); err != nil {
+		return order.Fail(v1alpha1.ReasonServiceAccountError, err)
+	}
+	return nil
+}
+
+// free asks Keystone itself. K-ORC says "waiting to be created" also when its question failed, a
+// certificate that is not trusted among the causes.
+func (s *pass) free(ctx context.Context) *order.Outcome {
+	users, err := s.namesakes(ctx)
+	if err != nil {
+		return order.Wait(v1alpha1.ReasonProbingForCollision, order.WaitShort,
+			"nothing is created before Keystone itself has said that user name %q is free: %v", s.user.EffectiveUserName(), err)
+	}
+	for _, user := range users {
+		if outcome := s.taken(user.ID); outcome != nil {
+			return outcome
+		}
+	}
+	return nil
+}
+
+// taken refuses a user of the order's name, unless it is the one the order made: K-ORC's object may
+// have been lost while the user lived on.
+func (s *pass) taken(id string) *order.Outcome {
+	if id != "" && id == s.user.Status.UserID {
+		s.ours = true
+		return nil
+	}
+	return order.Wait(v1alpha1.ReasonServiceAccountCollision, order.WaitShort,
+		"Keystone has a user of the name %q (id %s) in domain %q, and the operator never takes one over; delete or rename that user, or delete the order and create it under another name",
+		s.user.EffectiveUserName(), id, order.AdminDomain(s.ControlPlane))
+}
+
+// namesakes are Keystone's users of the order's name, in its domain.
+func (s *pass) namesakes(ctx context.Context) ([]keystone.User, error) {
+	domain, err := s.domainID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	session, err := s.Admin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return session.FindUsers(ctx, s.user.EffectiveUserName(), domain)
+}
+
+// domainID is the id of the domain that orders create in. Without one the question would go to all
+// domains, and somebody else's user would count as a collision.
+func (s *pass) domainID(ctx context.Context) (string, error) {
+	domain := &orcv1alpha1.Domain{}
+	key := types.NamespacedName{Namespace: s.ControlPlane.Namespace, Name: order.DomainImportName(s.ControlPlane)}
+	if err := s.Management.Get(ctx, key, domain); err != nil && !apierrors.IsNotFound(err) {
+		return "", fmt.Errorf("reading K-ORC's Domain %s: %w", key, err)
+	}
+	if id := ptr.Deref(domain.Status.ID, ""); id != "" {
+		return id, nil
+	}
+	return "", fmt.Errorf("K-ORC has not imported domain %q yet (Domain %s)", order.AdminDomain(s.ControlPlane), key)
+}
