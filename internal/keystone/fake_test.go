@@ -34,6 +34,7 @@ type fakeKeystone struct {
 	tokens      map[string]bool
 	users       map[string]fakeUser
 	credentials map[string]fakeCredential // by id
+	projects    map[string]string         // name by id
 	assigned    map[string]bool           // "project/user/role"
 	catalog     []any
 	extraRoles  []any // entries of role_assignments that are not direct
@@ -63,6 +64,7 @@ func unstartedFakeKeystone() *fakeKeystone {
 		tokens:      map[string]bool{},
 		users:       map[string]fakeUser{"u-admin": {"admin", true}, "u-agent": {"agent", true}},
 		credentials: map[string]fakeCredential{},
+		projects:    map[string]string{"p-1": "workflow"},
 		assigned:    map[string]bool{},
 		catalog:     []any{fakeService("identity", "RegionOne", "public", "internal"), fakeService("compute", "RegionTwo", "admin")},
 	}
@@ -164,6 +166,14 @@ func (k *fakeKeystone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			delete(k.credentials, parts[3])
 			w.WriteHeader(204)
 		}
+	case parts[0] == "projects" && len(parts) < 3:
+		k.answerProjects(w, r, parts[1:])
+	case parts[0] == "roles" && len(parts) == 2:
+		if parts[1] != "r-member" {
+			fakeRefusal(w, 404, "Could not find role: "+parts[1]+".")
+			return
+		}
+		fakeAnswer(w, 200, map[string]any{"role": map[string]any{"id": "r-member", "name": "member"}})
 	case parts[0] == "projects": // projects/P/users/U/roles/R
 		key := strings.Join([]string{parts[1], parts[3], parts[5]}, "/")
 		switch {
@@ -188,6 +198,32 @@ func (k *fakeKeystone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		http.NotFound(w, r)
 	}
+}
+
+func (k *fakeKeystone) answerProjects(w http.ResponseWriter, r *http.Request, id []string) {
+	project := func(id string) any {
+		return map[string]any{"id": id, "name": k.projects[id], "description": "d", "enabled": true, "domain_id": "default"}
+	}
+	if len(id) == 0 {
+		found := []any{}
+		for id, name := range k.projects {
+			if name == r.URL.Query().Get("name") {
+				found = append(found, project(id))
+			}
+		}
+		fakeAnswer(w, 200, map[string]any{"projects": found, "links": map[string]any{"next": nil}})
+		return
+	}
+	if _, ok := k.projects[id[0]]; !ok {
+		fakeRefusal(w, 404, "Could not find project: "+id[0]+".")
+		return
+	}
+	if r.Method == http.MethodDelete {
+		delete(k.projects, id[0])
+		w.WriteHeader(204)
+		return
+	}
+	fakeAnswer(w, 200, map[string]any{"project": project(id[0])})
 }
 
 func (c fakeCredential) json(id string) any {

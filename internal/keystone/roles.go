@@ -8,6 +8,28 @@ import (
 	"net/url"
 )
 
+// RoleExists tells whether there is a role with that id. False is Keystone's own word.
+func (s *Session) RoleExists(ctx context.Context, roleID string) (bool, error) {
+	const operation = "get_role"
+	path, err := address(operation, "roles", roleID)
+	if err != nil {
+		return false, err
+	}
+	var answer struct {
+		Role *Role `json:"role"`
+	}
+	err = s.call(ctx, operation, http.MethodGet, path, http.StatusOK, &answer)
+	switch {
+	case IsGone(err):
+		return false, nil
+	case err != nil:
+		return false, err
+	case answer.Role == nil || answer.Role.ID != roleID:
+		return false, &Error{Operation: operation, Class: EndpointUnreachable, Message: "the answer is not Keystone's: it lacks the role that was asked for"}
+	}
+	return true, nil
+}
+
 // RoleAssignment is a role that a user holds on a project by its own assignment, not through a group
 // and not inherited from a domain or a parent project.
 type RoleAssignment struct {
