@@ -59,20 +59,14 @@ func (p *Pass) Backup(ctx context.Context, d Delivery) *Outcome {
 	}
 	annotation, digest := p.Kind.Annotation(pushDigestAnnotation), clouds.Digest(d.Source[CloudsKey])
 	store := StoreRef(p.ControlPlane)
-	push := &externalsecrets.PushSecret{
-		ObjectMeta: p.ChildMeta(BackupChild),
-		Spec: externalsecrets.PushSecretSpec{
-			// A value left behind after the order is gone is a revoked one, and would lock out the
-			// next ControlPlane of the name.
-			DeletionPolicy:  externalsecrets.DeletionPolicyDelete,
-			SecretStoreRefs: []externalsecrets.PushSecretStoreRef{{Name: store.Name, Kind: store.Kind}},
-			Selector:        externalsecrets.PushSecretSelector{Secret: &externalsecrets.PushSecretSecret{Name: p.Child(SourceChild)}},
-			Data: []externalsecrets.PushSecretData{{
-				Match: externalsecrets.PushSecretMatch{RemoteRef: externalsecrets.PushSecretRemoteRef{RemoteKey: p.RemoteKey(d)}},
-			}},
-		},
-	}
-	push.Annotations = map[string]string{annotation: digest}
+	child := p.ChildMeta(BackupChild)
+	push := externalsecrets.Backup{
+		Namespace: child.Namespace, Name: child.Name, Labels: child.Labels,
+		Annotations:  map[string]string{annotation: digest},
+		Store:        externalsecrets.PushSecretStoreRef{Name: store.Name, Kind: store.Kind},
+		SourceSecret: p.Child(SourceChild),
+		RemoteKey:    p.RemoteKey(d),
+	}.PushSecret()
 	switch err := p.Apply(ctx, push); {
 	case isNotServed(err):
 		return Wait(v1alpha1.ReasonBackupNotSynced, WaitShort,
