@@ -34,12 +34,14 @@ func (s *Stack) adminPasswordFile() string { return s.path("keystone/admin-passw
 
 // keystoneConfig is all of Keystone's configuration. The hash rounds make a login cheap (Debian's
 // default of 12 costs a quarter of a second each); the application credential cache would let a
-// worker accept a deleted credential for a while.
+// worker accept a deleted credential for a while. SQLite's usual patience of 5 s turns a busy machine
+// into "database is locked".
 const keystoneConfig = `[DEFAULT]
 use_stderr = true
 
 [database]
-connection = sqlite:///%[1]s/keystone.db
+connection = sqlite:///%[1]s/keystone.db?timeout=60
+sqlite_synchronous = false
 
 [token]
 provider = fernet
@@ -94,6 +96,10 @@ func (s *Stack) prepareKeystone(ctx context.Context) (err error) {
 		if err := s.keystoneKeys(folder); err != nil {
 			return fmt.Errorf("making Keystone's %s: %w", folder, err)
 		}
+	}
+	// Readers and a writer side by side; the mode is a property of the file.
+	if _, err := s.client.Run(ctx, nil, "sqlite3", s.path("keystone/keystone.db"), "PRAGMA journal_mode=WAL;"); err != nil {
+		return fmt.Errorf("preparing Keystone's database: %w", err)
 	}
 	// By environment, not by argument: every user of the machine can read arguments.
 	if err := manage([]string{"OS_BOOTSTRAP_PASSWORD=" + password}, "bootstrap", "--bootstrap-region-id", region,

@@ -44,6 +44,8 @@ type Options struct {
 
 // settings is what the state folder remembers.
 type settings struct {
+	// Owner is the name of the stack, to notice a state folder that is another's.
+	Owner       string `json:"name"`
 	Subnet      string `json:"subnet"`
 	Cache       string `json:"cache"`
 	KVAddress   string `json:"kvAddress,omitempty"`
@@ -91,9 +93,13 @@ func Open(o Options) (*Stack, error) {
 		if err := json.Unmarshal(text, &s.settings); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.path("stack.json"), err)
 		}
+		if s.settings.Owner != o.Name {
+			return nil, fmt.Errorf("the state folder %s belongs to the stack %q, not to %q", o.State, s.settings.Owner, o.Name)
+		}
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
+	s.settings.Owner = o.Name
 	if o.Subnet != "" {
 		s.settings.Subnet = o.Subnet
 	}

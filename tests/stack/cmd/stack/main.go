@@ -281,6 +281,11 @@ func parse(flags *flag.FlagSet, arguments []string, positional ...*string) error
 }
 
 func openStack(o launcher.Options) (*launcher.Stack, error) {
+	// After `eval "$(stack env)"` the variables describe one stack; a --name that asks for another
+	// must not be sent to that one's folder.
+	if o.State == os.Getenv("C5C3_STACK_STATE") && o.Name != environment("C5C3_STACK_NAME", "c5c3") {
+		o.State = ""
+	}
 	home, err := os.UserHomeDir()
 	if err != nil && (o.State == "" || o.Cache == "") {
 		return nil, err
