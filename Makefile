@@ -41,8 +41,8 @@ stack-up: ## Start the local stack: Kubernetes node, Keystone, K-ORC, ESO, KV st
 	$(STACK) up
 stack-status: ## Print one line per component of the stack: state, version, endpoint, log file
 	$(STACK) status
-stack-down: ## Stop the local stack and remove its state (built components stay in the user's cache)
-	$(STACK) down
+stack-down: ## Stop the local stack; with PURGE=1 forget its state too (what was built stays in the cache)
+	$(STACK) down $(if $(PURGE),--purge)
 stack-deploy: ## Start the stack, build the image, load it into the node, deploy the operator, wait for it
 	hack/stack-deploy.sh
 
@@ -59,7 +59,7 @@ manifests: ## Generate CRDs and the operator's ClusterRole into config/
 	$(call tool,controller-gen) rbac:roleName=c5c3-operator paths=./controllers/... paths=./cmd/... output:rbac:artifacts:config=config/rbac
 test: ## Run unit, property and envtest tests of every module (builds kube-apiserver and etcd once if needed)
 	hack/test.sh $(TEST_ARGS)
-e2e: ## Run the Chainsaw suites on the local stack, or on the cluster of $KUBECONFIG if that is set
+e2e: ## Run the Chainsaw suites on the local stack, or on the cluster of $KUBECONFIG if that is another
 	hack/e2e.sh
 lint: ## Run golangci-lint on every module of ours
 	hack/lint.sh

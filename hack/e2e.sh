@@ -3,16 +3,17 @@
 #
 # e2e.sh: runs the Chainsaw suites of tests/e2e.
 #
-# Without KUBECONFIG: on the local stack, which is brought up with the operator of this tree.
-# With KUBECONFIG: on that cluster. It must run K-ORC and ESO and reach a Keystone, and the suites
-# read from the environment what `go -C tests/stack run ./cmd/stack env` prints for the local stack.
-# The operator is deployed there when IMG names an image that the cluster can pull; with IMG left
-# at its default the suites test the operator that already runs there.
+# Without KUBECONFIG, or with the local stack's: on the local stack, which is brought up with the
+# operator of this tree. With another KUBECONFIG: on that cluster. It must run K-ORC and ESO and
+# reach a Keystone, and the suites read from the environment what
+# `go -C tests/stack run ./cmd/stack env` prints for the local stack. The operator is deployed there
+# when IMG names an image that the cluster can pull; with IMG left at its default the suites test the
+# operator that already runs there.
 #
 # E2E_SUITE=NAME runs one folder of tests/e2e, E2E_ARGS goes to chainsaw.
 source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
 
-if [[ -z ${KUBECONFIG:-} ]]; then
+if [[ -z ${KUBECONFIG:-} || $KUBECONFIG == "$(use_stack && echo "$KUBECONFIG")" ]]; then
 	hack/stack-deploy.sh
 	use_stack
 else
@@ -24,12 +25,12 @@ else
 fi
 
 chainsaw=$(hack/tools/tool.sh chainsaw)
-# The suites' scripts call kubectl by name.
-if ! type -P kubectl >/dev/null; then
-	PATH=$(stack assets):$PATH
-	export PATH
-fi
 mkdir -p bin
+# The suites' scripts call kubectl, and the witness that asks Keystone and the store, by name.
+go -C tests/e2e/witness build -o "$PWD/bin/witness" .
+PATH=$PWD/bin:$PATH
+type -P kubectl >/dev/null || PATH=$PATH:$(stack assets)
+export PATH
 # shellcheck disable=SC2086 # E2E_ARGS is a list of arguments
 "$chainsaw" test --config tests/e2e/.chainsaw.yaml --test-dir "tests/e2e/${E2E_SUITE:-}" \
 	--report-format JUNIT-TEST --report-path bin --report-name e2e-report ${E2E_ARGS:-}

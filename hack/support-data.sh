@@ -10,9 +10,8 @@ set +e
 if [[ -z ${KUBECONFIG:-} ]]; then
 	echo "### stack"
 	stack status 2>&1
-	# Subshell first: use_stack ends the shell that it fails in.
-	(use_stack) >/dev/null 2>&1 || { echo "the local stack is not up, and KUBECONFIG is not set: that was all"; exit 0; }
 	use_stack
+	[[ -s $KUBECONFIG ]] || { echo "the local stack has no cluster, and KUBECONFIG is not set: that was all"; exit 0; }
 fi
 show() {
 	printf '\n### kubectl %s\n' "$*"
