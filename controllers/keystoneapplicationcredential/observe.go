@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	orcv1alpha1 "github.com/k-orc/openstack-resource-controller/v2/api/v1alpha1"
 
@@ -62,13 +61,8 @@ func (s *state) observe(ctx context.Context) *order.Outcome {
 	if steady(rotation.Decide(s.input)) && !s.asked.audit {
 		return nil
 	}
-	fresh, err := s.isFresh(ctx)
-	switch {
-	case err != nil:
-		return order.Fail(v1alpha1.ReasonCredentialError, err)
-	case !fresh:
-		// The cache lags behind what an earlier pass wrote. It catches up by itself.
-		return &order.Outcome{After: time.Second}
+	if outcome := s.RequireFresh(ctx, v1alpha1.ReasonCredentialError); outcome != nil {
+		return outcome
 	}
 	if err := s.read(ctx, true); err != nil {
 		return order.Fail(v1alpha1.ReasonCredentialError, err)
@@ -81,15 +75,6 @@ func steady(plan rotation.Plan) bool {
 	return !plan.AskLive && len(plan.Ask) == 0 && len(plan.Prove) == 0 && plan.Verify == 0 &&
 		len(plan.Mark) == 0 && len(plan.Delete) == 0 && plan.Mint == nil && plan.Switch == nil &&
 		!plan.ClearPrevious && len(plan.Forget) == 0 && len(plan.Refuted) == 0 && plan.Wait == nil
-}
-
-// isFresh tells whether the order that this pass works on is the one that the API server has.
-func (s *state) isFresh(ctx context.Context) (bool, error) {
-	current := &v1alpha1.KeystoneApplicationCredential{}
-	if err := s.Reader.Get(ctx, client.ObjectKeyFromObject(s.order), current); err != nil {
-		return false, client.IgnoreNotFound(err)
-	}
-	return current.ResourceVersion == s.order.ResourceVersion, nil
 }
 
 // read fills the input of the decision.

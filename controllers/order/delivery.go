@@ -52,12 +52,15 @@ func (p *Pass) RemoteKey(d Delivery) string {
 
 // Backup pushes the document to the store. Its outcome is nil once the store holds it.
 func (p *Pass) Backup(ctx context.Context, d Delivery) *Outcome {
+	annotation, digest := p.Kind.Annotation(pushDigestAnnotation), clouds.Digest(d.Source[CloudsKey])
+	if outcome := p.guardBackup(ctx, d, annotation, digest); outcome != nil {
+		return outcome
+	}
 	// The source goes first: ESO reads the PushSecret and then the Secret, so a push of the
 	// stamped object carries this document or a later one.
 	if err := p.ApplySecret(ctx, SourceChild, d.Source); err != nil {
 		return Fail(v1alpha1.ReasonDeliveryError, err)
 	}
-	annotation, digest := p.Kind.Annotation(pushDigestAnnotation), clouds.Digest(d.Source[CloudsKey])
 	store := StoreRef(p.ControlPlane)
 	child := p.ChildMeta(BackupChild)
 	push := externalsecrets.Backup{
@@ -78,6 +81,23 @@ func (p *Pass) Backup(ctx context.Context, d Delivery) *Outcome {
 		return nil
 	}
 	return p.backupNotSynced(ctx, push)
+}
+
+// guardBackup keeps a pass that works on a stale status from pushing an older document over a newer one.
+func (p *Pass) guardBackup(ctx context.Context, d Delivery, annotation, digest string) *Outcome {
+	source, push := &corev1.Secret{ObjectMeta: p.ChildMeta(SourceChild)}, &externalsecrets.PushSecret{ObjectMeta: p.ChildMeta(BackupChild)}
+	sourceFound, err := p.Read(ctx, source)
+	if err != nil {
+		return Fail(v1alpha1.ReasonDeliveryError, err)
+	}
+	pushFound, err := p.Read(ctx, push)
+	if err != nil && !isNotServed(err) {
+		return Fail(v1alpha1.ReasonDeliveryError, err)
+	}
+	if sourceFound && pushFound && carries(source, d.Source) && push.Annotations[annotation] == digest {
+		return nil
+	}
+	return p.RequireFresh(ctx, v1alpha1.ReasonDeliveryError)
 }
 
 func (p *Pass) backupNotSynced(ctx context.Context, push *externalsecrets.PushSecret) *Outcome {
@@ -126,6 +146,9 @@ func (p *Pass) Deliver(ctx context.Context, d Delivery) *Outcome {
 		return Wait(v1alpha1.ReasonDeliveryRefused, WaitRefused, "%s", foreign)
 	case current != nil && carries(current, d.Delivered) && hasLabels(current, p.deliveredLabels()):
 		return nil
+	}
+	if outcome := p.RequireFresh(ctx, v1alpha1.ReasonDeliveryError); outcome != nil {
+		return outcome
 	}
 	written, err := p.applyDelivered(ctx, d)
 	if err != nil {

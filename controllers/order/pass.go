@@ -137,6 +137,24 @@ func (p *Pass) Persist(ctx context.Context) error {
 	return nil
 }
 
+// RequireFresh makes sure that the pass works on the order that the API server has, before a write
+// that a stale one would get wrong: minting twice, or taking a delivered Secret back to an older
+// credential. Its outcome is nil when the order is fresh. A stale cache catches up by itself, so the
+// conditions are left alone then.
+func (p *Pass) RequireFresh(ctx context.Context, reason string) *Outcome {
+	current := p.Kind.New()
+	if err := p.Reader.Get(ctx, client.ObjectKeyFromObject(p.Order), current); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return &Outcome{}
+		}
+		return Fail(reason, fmt.Errorf("reading %s %s/%s: %w", p.Kind.Name, p.Key.Namespace, p.Key.Name, err))
+	}
+	if current.GetResourceVersion() != p.Order.GetResourceVersion() {
+		return &Outcome{After: waitConflict}
+	}
+	return nil
+}
+
 // aggregate derives Ready from the kind's own conditions. Its message repeats the first that does
 // not hold, so that one column or one line of `kubectl wait` says what is wrong.
 func (p *Pass) aggregate() {
