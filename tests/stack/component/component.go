@@ -204,6 +204,11 @@ func (s *Store) build(ctx context.Context, c Component, dir string) (err error) 
 		return nil
 	}
 
+	// What a killed build left; nobody else builds here while the lock is held.
+	abandoned, _ := filepath.Glob(filepath.Join(parent, ".building-*"))
+	for _, folder := range abandoned {
+		_ = os.RemoveAll(folder)
+	}
 	temporary, err := os.MkdirTemp(parent, ".building-")
 	if err != nil {
 		return err
