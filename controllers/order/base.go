@@ -138,17 +138,19 @@ func (b *Base) tearDown(ctx context.Context, p *Pass, steps Steps) (reconcile.Re
 	}
 	p.ControlPlane = controlPlane
 	if !steps.Teardown(ctx, p) {
-		p.ComeBack(WaitShort)
+		if p.after == 0 {
+			// A step that is held says itself how long it can wait.
+			p.ComeBack(WaitShort)
+		}
 		return p.finish(ctx)
 	}
 	order := p.original.DeepCopyObject().(Object)
 	controllerutil.RemoveFinalizer(order, b.Kind.Finalizer())
 	patch := client.MergeFromWithOptions(p.original, client.MergeFromWithOptimisticLock{})
-	err = client.IgnoreNotFound(p.Client.Patch(ctx, order, patch, FieldManager))
-	if outcome := Fail("", err); err != nil && outcome.Err == nil {
-		return reconcile.Result{RequeueAfter: outcome.After}, nil
-	}
-	if err != nil {
+	if err := client.IgnoreNotFound(p.Client.Patch(ctx, order, patch, FieldManager)); err != nil {
+		if outcome := Fail("", err); outcome.Err == nil {
+			return reconcile.Result{RequeueAfter: outcome.After}, nil
+		}
 		return reconcile.Result{}, fmt.Errorf("releasing the finalizer: %w", err)
 	}
 	p.log.Info("torn down")
