@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	orcv1alpha1 "github.com/k-orc/openstack-resource-controller/v2/api/v1alpha1"
+
+	"github.com/c5c3/c5c3-operator/api/v1alpha1"
+	"github.com/c5c3/c5c3-operator/controllers/controlplane"
+	"github.com/c5c3/c5c3-operator/controllers/dependencies"
+	"github.com/c5c3/c5c3-operator/controllers/order"
+	"github.com/c5c3/c5c3-operator/internal/externalsecrets"
+	"github.com/c5c3/c5c3-operator/internal/keystone"
+)
+
+// leaseName is the Lease of the leader election.
+const leaseName = "c5c3-operator"
+
+// shutdownTimeout is how long passes that are under way may go on after a signal: longer than one
+// request to Keystone, shorter than the 30 s a pod is given.
+const shutdownTimeout = 25 * time.Second
+
+// reconcileTimeout bounds one pass, so that whatever hangs frees its worker in the end.
+const reconcileTimeout = 5 * time.Minute
+
+// setups register the controllers of the order kinds.
+var setups = []struct {
+	kind  order.Kind
+	setup func(context.Context, order.Environment, controller.TypedOptions[mcreconcile.Request]) error
+}{}
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, v1alpha1.AddToScheme, orcv1alpha1.AddToScheme, externalsecrets.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("building the scheme: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+// newManager makes the manager with all controllers. It asks the API server once which kinds of
+// other projects it serves, and fails when there is no answer.
+func newManager(ctx context.Context, config *rest.Config, o options) (mcmanager.Manager, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	tracker, err := newTracker(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	// No provider of target clusters yet: every order is one of the management cluster.
+	mgr, err := mcmanager.New(config, nil, managerOptions(o, scheme, tracker))
+	if err != nil {
+		return nil, fmt.Errorf("making the manager: %w", err)
+	}
+	if err := tracker.Run(mgr.GetLocalManager()); err != nil {
+		return nil, err
+	}
+	if err := addProbes(mgr); err != nil {
+		return nil, err
+	}
+	return mgr, addControllers(ctx, mgr, o, tracker)
+}
+
+func newTracker(ctx context.Context, config *rest.Config) (*dependencies.Tracker, error) {
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making the discovery client: %w", err)
+	}
+	tracker := dependencies.NewTracker(client, ctrl.Log)
+	if err := tracker.Refresh(ctx); err != nil {
+		return nil, err
+	}
+	return tracker, nil
+}
+
+func managerOptions(o options, scheme *runtime.Scheme, tracker *dependencies.Tracker) manager.Options {
+	shutdown := shutdownTimeout
+	return manager.Options{
+		Scheme:   scheme,
+		NewCache: tracker.Guard,
+		Cache: cache.Options{
+			// Nobody reads them, and they are half of an object's size.
+			DefaultTransform: cache.TransformStripManagedFields(),
+			ByObject: map[client.Object]cache.ByObject{
+				// Only the operator's own Secrets. All others are read live, so that a cluster's ten
+				// thousand Secrets neither move the operator's memory nor lie in it.
+				&corev1.Secret{}: {Label: labels.SelectorFromSet(labels.Set{order.ManagedByLabel: order.ManagedByValue})},
+			},
+		},
+		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddress},
+		HealthProbeBindAddress:        o.probeAddress,
+		PprofBindAddress:              o.pprofAddress,
+		LeaderElection:                o.leaderElect,
+		LeaderElectionID:              leaseName,
+		LeaderElectionNamespace:       o.leaderElectionNamespace,
+		LeaderElectionReleaseOnCancel: true, // the process ends right after the manager
+		LeaseDuration:                 &o.leaseDuration,
+		RenewDeadline:                 &o.renewDeadline,
+		RetryPeriod:                   &o.retryPeriod,
+		GracefulShutdownTimeout:       &shutdown,
+	}
+}
+
+// addProbes answers /healthz as long as the process answers at all, and /readyz once the caches are
+// filled. A kind of another project that vanishes later does not take readiness away.
+func addProbes(mgr mcmanager.Manager) error {
+	var synced atomic.Bool
+	err := mgr.GetLocalManager().Add(everywhere{func(ctx context.Context) error {
+		// The manager starts this after its caches are synced.
+		synced.Store(true)
+		<-ctx.Done()
+		return nil
+	}})
+	if err != nil {
+		return fmt.Errorf("adding the readiness probe: %w", err)
+	}
+	ready := func(*http.Request) error {
+		if !synced.Load() {
+			return errors.New("the caches are not filled yet")
+		}
+		return nil
+	}
+	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("caches", ready)); err != nil {
+		return fmt.Errorf("adding the probes: %w", err)
+	}
+	return nil
+}
+
+// everywhere runs on every replica, the leader or not.
+type everywhere struct{ manager.RunnableFunc }
+
+func (everywhere) NeedLeaderElection() bool { return false }
+
+func addControllers(ctx context.Context, mgr mcmanager.Manager, o options, tracker *dependencies.Tracker) error {
+	observed, err := newKeystoneMetrics(metrics.Registry)
+	if err != nil {
+		return fmt.Errorf("registering the metrics: %w", err)
+	}
+	env := order.Environment{
+		Manager: mgr,
+		Keystone: keystone.New(keystone.Config{
+			Timeout: o.keystoneTimeout, UserAgent: "c5c3-operator/" + version, Observe: observed.observe,
+		}),
+		Clock:         clock.RealClock{},
+		Late:          tracker,
+		AuditInterval: o.auditInterval,
+	}
+	controllerOptions := controller.TypedOptions[mcreconcile.Request]{
+		MaxConcurrentReconciles: o.maxConcurrentReconciles,
+		ReconciliationTimeout:   reconcileTimeout,
+	}
+	for _, s := range setups {
+		if err := s.setup(ctx, env, controllerOptions); err != nil {
+			return fmt.Errorf("setting up %s: %w", s.kind.Name, err)
+		}
+	}
+	if err := controlplane.Setup(ctx, env, tracker, controllerOptions); err != nil {
+		return fmt.Errorf("setting up ControlPlane: %w", err)
+	}
+	return nil
+}
