@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -23,17 +24,52 @@ type ForeignError struct {
 
 // Error tells whoever reads the condition what to do.
 func (e *ForeignError) Error() string {
-	return fmt.Sprintf("refusing to adopt pre-existing %s %s/%s: it does not carry this order's labels; delete or rename it", e.Kind, e.Namespace, e.Name)
+	return fmt.Sprintf("refusing to adopt pre-existing %s %s/%s: it does not carry the labels of a child; delete or rename it", e.Kind, e.Namespace, e.Name)
+}
+
+// Writer writes the children of one owner on the management cluster: an order's, or a
+// ControlPlane's own.
+type Writer struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Live reads at the API server.
+	Live client.Reader
+	// Owns tells whether an object is a child of the owner.
+	Owns func(client.Object) bool
+}
+
+func (p *Pass) writer() Writer {
+	return Writer{Client: p.Management, Live: p.Live, Owns: func(object client.Object) bool {
+		return p.Kind.owns(p.Key, object)
+	}}
+}
+
+// Apply writes a child of the order, see Writer.Apply.
+func (p *Pass) Apply(ctx context.Context, child client.Object) error {
+	return p.writer().Apply(ctx, child)
+}
+
+// Delete deletes a child of the order, see Writer.Delete.
+func (p *Pass) Delete(ctx context.Context, child client.Object) error {
+	return p.writer().Delete(ctx, child)
+}
+
+func (p *Pass) getChild(ctx context.Context, child client.Object) (client.Object, error) {
+	return p.writer().getChild(ctx, child)
+}
+
+func (p *Pass) deleteRead(ctx context.Context, child client.Object) error {
+	return p.writer().deleteRead(ctx, child)
 }
 
 // Apply writes a child with Server-Side Apply, unless what is there already says the same. It
-// refuses an object of that name that is not the order's, and reads the object back into child.
+// refuses an object of that name that is not the owner's, and reads the object back into child.
 //
 // The comparison comes first because a converged order must write nothing at all: an apply that
 // changes nothing still is a request that the API server has to answer, for every order, on every
 // wake-up.
-func (p *Pass) Apply(ctx context.Context, child client.Object) error {
-	gvk, err := apiutil.GVKForObject(child, p.Management.Scheme())
+func (w Writer) Apply(ctx context.Context, child client.Object) error {
+	gvk, err := apiutil.GVKForObject(child, w.Client.Scheme())
 	if err != nil {
 		return fmt.Errorf("applying %T: %w", child, err)
 	}
@@ -41,7 +77,10 @@ func (p *Pass) Apply(ctx context.Context, child client.Object) error {
 	if err != nil {
 		return fmt.Errorf("applying %s %s: %w", gvk.Kind, child.GetName(), err)
 	}
-	existing, err := p.getChild(ctx, child)
+	// What is read through a typed client may or may not say its kind; the kind is no difference.
+	delete(desired, "apiVersion")
+	delete(desired, "kind")
+	existing, err := w.getChild(ctx, child)
 	if err != nil {
 		return err
 	}
@@ -56,7 +95,7 @@ func (p *Pass) Apply(ctx context.Context, child client.Object) error {
 	}
 	applied := &unstructured.Unstructured{Object: desired}
 	applied.SetGroupVersionKind(gvk)
-	if err := p.Management.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), FieldManager, client.ForceOwnership); err != nil {
+	if err := w.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), FieldManager, client.ForceOwnership); err != nil {
 		return fmt.Errorf("applying %s %s/%s: %w", gvk.Kind, child.GetNamespace(), child.GetName(), err)
 	}
 	return fromUnstructured(applied, child)
@@ -65,27 +104,46 @@ func (p *Pass) Apply(ctx context.Context, child client.Object) error {
 // getChild reads the child of that name, nil when there is none, and refuses a foreign one. The
 // cache is asked first. Its silence proves nothing, since foreign Secrets are not cached and it may
 // lag; then the API server is asked. That costs one request when a child is created, and none later.
-func (p *Pass) getChild(ctx context.Context, child client.Object) (client.Object, error) {
+func (w Writer) getChild(ctx context.Context, child client.Object) (client.Object, error) {
 	existing := child.DeepCopyObject().(client.Object)
 	key := client.ObjectKeyFromObject(child)
-	err := p.Management.Get(ctx, key, existing)
+	err := w.Client.Get(ctx, key, existing)
 	if apierrors.IsNotFound(err) {
-		err = p.Live.Get(ctx, key, existing)
+		err = w.Live.Get(ctx, key, existing)
 	}
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	kind := fmt.Sprintf("%T", child)
-	if gvk, gvkErr := apiutil.GVKForObject(child, p.Management.Scheme()); gvkErr == nil {
+	if gvk, gvkErr := apiutil.GVKForObject(child, w.Client.Scheme()); gvkErr == nil {
 		kind = gvk.Kind
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading %s %s: %w", kind, key, err)
 	}
-	if !p.Kind.owns(p.Key, existing) {
+	if !w.Owns(existing) {
 		return nil, &ForeignError{Kind: kind, Namespace: key.Namespace, Name: key.Name}
 	}
 	return existing, nil
+}
+
+// ApplySecret is Apply for a Secret whose whole content is the owner's. Keys that it does not have any
+// more are removed: an apply alone would leave one that it finds, and a CA bundle that nobody names any
+// longer would go on deciding whom K-ORC trusts.
+func (w Writer) ApplySecret(ctx context.Context, secret *corev1.Secret) error {
+	wanted := maps.Clone(secret.Data)
+	if err := w.Apply(ctx, secret); err != nil {
+		return err
+	}
+	if len(secret.Data) == len(wanted) {
+		return nil
+	}
+	before := secret.DeepCopy()
+	secret.Data = wanted
+	if err := w.Client.Patch(ctx, secret, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), FieldManager); err != nil {
+		return fmt.Errorf("removing keys of Secret %s/%s: %w", secret.Namespace, secret.Name, err)
+	}
+	return nil
 }
 
 // IsForeign tells whether an error is a refusal to adopt.
@@ -131,27 +189,27 @@ func (p *Pass) Read(ctx context.Context, child client.Object) (found bool, err e
 	return true, copyInto(existing, child)
 }
 
-// Delete deletes a child of the order. A child that is gone or going is fine, and so is a kind that
+// Delete deletes a child. One that is gone or going is fine, and so is a kind that
 // is not served any more. A foreign object of the name is left alone. The delete carries the UID
 // that was read, so that a stale cache cannot delete a younger object of the same name.
-func (p *Pass) Delete(ctx context.Context, child client.Object) error {
+func (w Writer) Delete(ctx context.Context, child client.Object) error {
 	key := client.ObjectKeyFromObject(child)
-	err := p.Management.Get(ctx, key, child)
+	err := w.Client.Get(ctx, key, child)
 	if apierrors.IsNotFound(err) || isNotServed(err) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("reading %T %s: %w", child, key, err)
 	}
-	if !p.Kind.owns(p.Key, child) || !child.GetDeletionTimestamp().IsZero() {
+	if !w.Owns(child) || !child.GetDeletionTimestamp().IsZero() {
 		return nil
 	}
-	return p.deleteRead(ctx, child)
+	return w.deleteRead(ctx, child)
 }
 
-func (p *Pass) deleteRead(ctx context.Context, child client.Object) error {
+func (w Writer) deleteRead(ctx context.Context, child client.Object) error {
 	uid := child.GetUID()
-	err := p.Management.Delete(ctx, child, client.Preconditions{UID: &uid})
+	err := w.Client.Delete(ctx, child, client.Preconditions{UID: &uid})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || isNotServed(err) {
 		return nil
 	}

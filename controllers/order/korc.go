@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,27 +36,53 @@ type ChildState struct {
 	Transport bool
 }
 
+// Settler reads what K-ORC says of its objects and clears what K-ORC latched.
+type Settler struct {
+	// Client writes to the management cluster.
+	Client client.Client
+	// Now is the time of the pass.
+	Now time.Time
+	// ComeBack asks for another pass after a while.
+	ComeBack func(time.Duration)
+	// Log names the pass.
+	Log logr.Logger
+}
+
+func (p *Pass) settler() Settler {
+	return Settler{Client: p.Management, Now: p.Now, ComeBack: p.ComeBack, Log: p.log}
+}
+
+// Settle reads K-ORC's conditions on a child, see Settler.Settle.
+func (p *Pass) Settle(ctx context.Context, child KORCObject) ChildState {
+	return p.settler().Settle(ctx, child)
+}
+
+// Unlatch makes K-ORC look again, see Settler.Unlatch.
+func (p *Pass) Unlatch(ctx context.Context, child KORCObject) error {
+	return p.settler().Unlatch(ctx, child)
+}
+
 // Settle reads K-ORC's conditions on a child and clears a latched transport failure. K-ORC never
 // retries those; deleting and recreating the child instead could destroy a namesake, since K-ORC's
 // delete without status.id looks the resource up by name.
-func (p *Pass) Settle(ctx context.Context, child KORCObject) ChildState {
+func (s Settler) Settle(ctx context.Context, child KORCObject) ChildState {
 	progress, reason, message := korc.State(child.GetConditions(), child.GetGeneration())
 	state := ChildState{Progress: progress, Reason: reason, Message: message, Transport: korc.IsTransport(message)}
 	if progress != korc.Terminal || !state.Transport {
 		return state
 	}
 	state.Progress = korc.Pending
-	state.UnlatchError = p.Unlatch(ctx, child)
+	state.UnlatchError = s.Unlatch(ctx, child)
 	return state
 }
 
 // Unlatch removes the Progressing condition of a child, which makes K-ORC look again. It does so
 // at once the first time, and later only every half minute to a minute (korc.UnlatchDue). A cause that another
 // pass may not meet is no error.
-func (p *Pass) Unlatch(ctx context.Context, child KORCObject) error {
-	due, at := korc.UnlatchDue(child.GetAnnotations()[korc.UnlatchedAtAnnotation], string(child.GetUID()), p.Now)
+func (s Settler) Unlatch(ctx context.Context, child KORCObject) error {
+	due, at := korc.UnlatchDue(child.GetAnnotations()[korc.UnlatchedAtAnnotation], string(child.GetUID()), s.Now)
 	if !due {
-		p.ComeBackAt(at)
+		s.ComeBack(at.Sub(s.Now))
 		return nil
 	}
 	before := child.DeepCopyObject().(KORCObject)
@@ -66,29 +93,29 @@ func (p *Pass) Unlatch(ctx context.Context, child KORCObject) error {
 		return err
 	}
 	lock := client.MergeFromWithOptimisticLock{}
-	if err := p.Management.Status().Patch(ctx, child, client.MergeFromWithOptions(before, lock), FieldManager); err != nil {
-		return p.lenient(fmt.Errorf("clearing the latched condition of %T %s/%s: %w", child, child.GetNamespace(), child.GetName(), err))
+	if err := s.Client.Status().Patch(ctx, child, client.MergeFromWithOptions(before, lock), FieldManager); err != nil {
+		return s.lenient(fmt.Errorf("clearing the latched condition of %T %s/%s: %w", child, child.GetNamespace(), child.GetName(), err))
 	}
 	before = child.DeepCopyObject().(KORCObject)
 	annotations := child.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[korc.UnlatchedAtAnnotation] = p.Now.UTC().Format(time.RFC3339)
+	annotations[korc.UnlatchedAtAnnotation] = s.Now.UTC().Format(time.RFC3339)
 	child.SetAnnotations(annotations)
-	if err := p.Management.Patch(ctx, child, client.MergeFrom(before), FieldManager); err != nil {
-		return p.lenient(fmt.Errorf("stamping %T %s/%s: %w", child, child.GetNamespace(), child.GetName(), err))
+	if err := s.Client.Patch(ctx, child, client.MergeFrom(before), FieldManager); err != nil {
+		return s.lenient(fmt.Errorf("stamping %T %s/%s: %w", child, child.GetNamespace(), child.GetName(), err))
 	}
-	p.log.Info("cleared a condition that K-ORC had latched", "child", child.GetName())
-	p.ComeBack(WaitShort)
+	s.Log.Info("cleared a condition that K-ORC had latched", "child", child.GetName())
+	s.ComeBack(WaitShort)
 	return nil
 }
 
 // lenient drops an error that the next pass may not meet again, and asks for that pass.
-func (p *Pass) lenient(err error) error {
+func (s Settler) lenient(err error) error {
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsTooManyRequests(err) ||
 		apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err) {
-		p.ComeBack(waitConflict)
+		s.ComeBack(waitConflict)
 		return nil
 	}
 	return err

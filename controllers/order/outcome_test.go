@@ -98,7 +98,7 @@ func TestAggregate(t *testing.T) {
 func TestTruncate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Repeat(rapid.StringN(1, 40, -1).Draw(t, "text"), rapid.IntRange(1, 2000).Draw(t, "times"))
-		cut := truncate(text)
+		cut := Truncate(text)
 		if len(cut) > maxMessageLength {
 			t.Fatalf("%d bytes are left", len(cut))
 		}

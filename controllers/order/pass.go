@@ -83,7 +83,7 @@ func (p *Pass) Report(condition string, outcome *Outcome) {
 		Type:               condition,
 		Status:             outcome.Status,
 		Reason:             outcome.Reason,
-		Message:            truncate(outcome.Message),
+		Message:            Truncate(outcome.Message),
 		ObservedGeneration: p.Order.GetGeneration(),
 	})
 }
@@ -124,7 +124,7 @@ func (p *Pass) Persist(ctx context.Context) error {
 	if equality.Semantic.DeepEqual(p.original, p.Order) {
 		return nil
 	}
-	changed := changedConditions(*p.original.GetConditions(), *p.Order.GetConditions())
+	changed := ChangedConditions(*p.original.GetConditions(), *p.Order.GetConditions())
 	written := p.Order.DeepCopyObject().(Object)
 	// The lock matters: a pass that worked on a stale order must not take a newer status back.
 	patch := client.MergeFromWithOptions(p.original, client.MergeFromWithOptimisticLock{})
@@ -133,7 +133,7 @@ func (p *Pass) Persist(ctx context.Context) error {
 	}
 	p.Order.SetResourceVersion(written.GetResourceVersion())
 	p.original = p.Order.DeepCopyObject().(Object)
-	p.announce(changed)
+	Announce(p.log, changed, func(eventType, reason, action, note string) { p.Eventf(eventType, reason, action, "%s", note) })
 	return nil
 }
 
@@ -175,11 +175,12 @@ func (p *Pass) aggregate() {
 		}
 		break
 	}
-	ready.Message = truncate(ready.Message)
+	ready.Message = Truncate(ready.Message)
 	meta.SetStatusCondition(conditions, ready)
 }
 
-func changedConditions(before, after []metav1.Condition) []metav1.Condition {
+// ChangedConditions are the conditions whose status or reason changed. A message alone is no news.
+func ChangedConditions(before, after []metav1.Condition) []metav1.Condition {
 	var changed []metav1.Condition
 	for _, condition := range after {
 		old := meta.FindStatusCondition(before, condition.Type)
@@ -190,9 +191,9 @@ func changedConditions(before, after []metav1.Condition) []metav1.Condition {
 	return changed
 }
 
-// announce writes an Event and a log line for each condition that changed. The aggregate is left
+// Announce writes an Event and a log line for each condition that changed. The aggregate is left
 // out: it would say everything twice.
-func (p *Pass) announce(changed []metav1.Condition) {
+func Announce(log logr.Logger, changed []metav1.Condition, record func(eventType, reason, action, note string)) {
 	for _, condition := range changed {
 		if condition.Type == v1alpha1.ConditionReady {
 			continue
@@ -201,8 +202,8 @@ func (p *Pass) announce(changed []metav1.Condition) {
 		if condition.Status == metav1.ConditionFalse && !expected(condition.Reason) {
 			kind = corev1.EventTypeWarning
 		}
-		p.log.Info("condition changed", "condition", condition.Type, "status", condition.Status, "reason", condition.Reason, "message", condition.Message)
-		p.Eventf(kind, condition.Reason, condition.Type, "%s", firstBytes(condition.Message, maxEventNote))
+		log.Info("condition changed", "condition", condition.Type, "status", condition.Status, "reason", condition.Reason, "message", condition.Message)
+		record(kind, condition.Reason, condition.Type, firstBytes(condition.Message, maxEventNote))
 	}
 }
 
@@ -237,8 +238,8 @@ func (p *Pass) finish(ctx context.Context) (reconcile.Result, error) {
 	return reconcile.Result{RequeueAfter: p.after}, nil
 }
 
-// truncate cuts a condition's message to what the API takes.
-func truncate(message string) string { return firstBytes(message, maxMessageLength) }
+// Truncate cuts a condition's message to what the API takes.
+func Truncate(message string) string { return firstBytes(message, maxMessageLength) }
 
 // firstBytes cuts text to a number of bytes, never inside a rune.
 func firstBytes(text string, limit int) string {

@@ -30,7 +30,7 @@ func (p *Pass) GenerateSecret(ctx context.Context, discriminator, key string) (c
 
 // ApplySecret writes a child Secret whose whole content the pass knows.
 func (p *Pass) ApplySecret(ctx context.Context, discriminator string, data map[string][]byte) error {
-	return p.Apply(ctx, &corev1.Secret{
+	return p.writer().ApplySecret(ctx, &corev1.Secret{
 		ObjectMeta: p.ChildMeta(discriminator),
 		Type:       corev1.SecretTypeOpaque,
 		Data:       data,
