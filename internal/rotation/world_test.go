@@ -84,7 +84,8 @@ func (w *world) noteDoomed() {
 		rejected := c.State == Terminal || w.refused[generation] || w.status.Generation == 0 ||
 			w.dead(w.keystone[generation].expires) || w.keystone[generation].secret != secret
 		// Without a status the highest one counts, and the others are superseded by it.
-		superseded := w.status.Generation == 0 && generation < slices.Max(slices.Collect(maps.Keys(w.children)))
+		highest := slices.Max(append(slices.Collect(maps.Keys(w.secrets)), slices.Collect(maps.Keys(w.children))...))
+		superseded := w.status.Generation == 0 && generation < highest
 		if superseded || c.Deleting || w.dead(c.ExpiresAt) || lost || !marked || secret == 0 || (rejected && w.spec.Generation > generation) {
 			w.doomed[generation] = true
 		}
