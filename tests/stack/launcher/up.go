@@ -126,19 +126,26 @@ func (s *Stack) buildNamed(ctx context.Context, names ...string) (map[string]com
 	return store.Ensure(ctx, names...)
 }
 
-// Build builds every component into the cache.
-func (s *Stack) Build(ctx context.Context) error {
-	var names []string
-	for _, c := range component.All {
-		names = append(names, c.Name)
-	}
-	built, err := s.buildNamed(ctx, names...)
-	for _, c := range component.All {
-		if err == nil {
-			fmt.Println(built[c.Name].Path(c.Name))
+// Build builds components into the cache, all when none is named, and prints where they are.
+func (s *Stack) Build(ctx context.Context, names ...string) error {
+	if len(names) == 0 {
+		for _, c := range component.All {
+			names = append(names, c.Name)
 		}
 	}
-	return err
+	for _, name := range names {
+		if _, err := component.Named(name); err != nil {
+			return err
+		}
+	}
+	built, err := s.buildNamed(ctx, names...)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		fmt.Println(built[name].Path(name))
+	}
+	return nil
 }
 
 // Assets builds what envtest needs and returns the folder for KUBEBUILDER_ASSETS.

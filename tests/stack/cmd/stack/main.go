@@ -24,7 +24,7 @@ const usage = `stack runs Kubernetes, Keystone, K-ORC, External Secrets and a KV
   stack status                    one line per component; exit status 1 unless all are healthy
   stack down [--purge]            end everything and verify it; --purge removes the state folder too
   stack env                       what a shell needs, as export commands
-  stack build                     build every component into the cache
+  stack build [--only NAME,...]   build components into the cache, all when none is named
   stack assets                    build kube-apiserver, kubectl and etcd; print a folder for KUBEBUILDER_ASSETS
   stack load-image REF TAR        import an image archive into the node
   stack kubectl ARGUMENTS         the stack's own kubectl, as administrator
@@ -148,11 +148,15 @@ func run(ctx context.Context, arguments []string) error {
 		return nil
 
 	case "build":
+		only := flags.String("only", "", "")
 		stack, err := open()
 		if err != nil {
 			return err
 		}
-		return stack.Build(ctx)
+		if *only == "" {
+			return stack.Build(ctx)
+		}
+		return stack.Build(ctx, strings.Split(*only, ",")...)
 
 	case "assets":
 		stack, err := open()
