@@ -137,6 +137,14 @@ func StoreRef(cp *v1alpha1.ControlPlane) v1alpha1.SecretStoreReference {
 
 // StoreReady tells whether the store takes pushes, and in words for a condition why not.
 func StoreReady(ctx context.Context, reader client.Reader, cp *v1alpha1.ControlPlane) (ready bool, why string, err error) {
+	reason, why, err := StoreState(ctx, reader, cp)
+	return err == nil && reason == v1alpha1.ReasonSecretStoreValid, why, err
+}
+
+// StoreState judges the store that backups go to: the reason is SecretStoreValid when it takes
+// pushes, else SecretStoreNotFound or SecretStoreNotReady, and why says in words for a condition what
+// is wrong.
+func StoreState(ctx context.Context, reader client.Reader, cp *v1alpha1.ControlPlane) (reason, why string, err error) {
 	ref := StoreRef(cp)
 	var store interface {
 		client.Object
@@ -144,24 +152,24 @@ func StoreReady(ctx context.Context, reader client.Reader, cp *v1alpha1.ControlP
 	} = &externalsecrets.SecretStore{}
 	key := types.NamespacedName{Namespace: cp.Namespace, Name: ref.Name}
 	where := ref.Kind + " " + key.String()
-	if ref.Kind == "ClusterSecretStore" {
+	if ref.Kind == externalsecrets.ClusterSecretStoreKind {
 		store, key.Namespace = &externalsecrets.ClusterSecretStore{}, ""
 		where = ref.Kind + " " + key.Name
 	}
 	err = reader.Get(ctx, key, store)
 	switch {
 	case apierrors.IsNotFound(err):
-		return false, where + " does not exist; create it or name another in the ControlPlane's spec.secretStoreRef", nil
+		return v1alpha1.ReasonSecretStoreNotFound, where + " does not exist; create it or name another in the ControlPlane's spec.secretStoreRef", nil
 	case isNotServed(err):
-		return false, "the API server does not serve " + ref.Kind + " (external-secrets.io/v1); install External Secrets Operator", nil
+		return v1alpha1.ReasonSecretStoreNotReady, "the API server does not serve " + ref.Kind + " (external-secrets.io/v1); install External Secrets Operator", nil
 	case err != nil:
-		return false, "", fmt.Errorf("reading %s: %w", where, err)
+		return "", "", fmt.Errorf("reading %s: %w", where, err)
 	}
 	ready, message := externalsecrets.StoreReady(store)
 	if ready {
-		return true, "", nil
+		return v1alpha1.ReasonSecretStoreValid, "", nil
 	}
-	return false, where + " " + message, nil
+	return v1alpha1.ReasonSecretStoreNotReady, where + " " + message, nil
 }
 
 // AdminCloud reads the admin's password cloud, as the ControlPlane controller wrote it, and the CA
