@@ -47,9 +47,9 @@ type fakeWorld struct {
 	base     *order.Base
 	writes   []string
 
-	// loosesUsers makes K-ORC let go of a deleted User without deleting it in Keystone.
-	loosesUsers bool
-	// idle keeps K-ORC, ESO from doing anything.
+	// losesUsers makes K-ORC let go of a deleted User without deleting it in Keystone.
+	losesUsers bool
+	// korcIdle and esoIdle keep them from doing anything.
 	korcIdle, esoIdle bool
 	// swallows makes K-ORC find nothing when it imports, as it does when its question failed.
 	swallows bool
@@ -216,7 +216,7 @@ func (w *fakeWorld) korc() {
 		user := &list.Items[i]
 		switch {
 		case !user.DeletionTimestamp.IsZero():
-			if id := ptr.Deref(user.Status.ID, ""); user.Spec.Resource != nil && !w.loosesUsers {
+			if id := ptr.Deref(user.Status.ID, ""); user.Spec.Resource != nil && !w.losesUsers {
 				w.keystone.with(func() { delete(w.keystone.users, id) })
 			}
 			controllerutil.RemoveFinalizer(user, korcFinalizer)
@@ -229,8 +229,10 @@ func (w *fakeWorld) korc() {
 			orcv1alpha1.IsConditionReasonTerminal(condition.Reason) {
 			continue
 		}
-		if user.Spec.Import != nil {
+		if user.Spec.Import != nil && user.Status.ID == nil {
 			w.korcImport(user)
+		} else if user.Spec.Import != nil {
+			continue
 		} else {
 			w.korcManage(user)
 		}
@@ -255,12 +257,23 @@ func (w *fakeWorld) korcManage(user *orcv1alpha1.User) {
 		return
 	}
 	password, name := string(secret.Data["password"]), string(*user.Spec.Resource.Name)
+	condition := meta.FindStatusCondition(user.Status.Conditions, orcv1alpha1.ConditionProgressing)
+	if user.Status.Resource != nil && user.Status.Resource.AppliedPasswordRef == ref && condition != nil && condition.Status == metav1.ConditionFalse {
+		return // v2.6.0 never looks again by itself
+	}
 	if user.Status.ID == nil {
 		id := w.keystone.find(name)
 		if id == "" {
 			id = w.keystone.create(name, password)
 		}
 		user.Status.ID = &id
+	}
+	if !w.keystone.has(*user.Status.ID) {
+		meta.SetStatusCondition(&user.Status.Conditions, metav1.Condition{
+			Type: orcv1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, ObservedGeneration: user.Generation,
+			Reason: orcv1alpha1.ConditionReasonUnrecoverableError, Message: "resource has been deleted from OpenStack",
+		})
+		return
 	}
 	if user.Status.Resource == nil {
 		user.Status.Resource = &orcv1alpha1.UserResourceStatus{}

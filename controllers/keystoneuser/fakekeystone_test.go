@@ -65,6 +65,12 @@ func (k *fakeKeystone) find(name string) (id string) {
 	return id
 }
 
+func (k *fakeKeystone) has(id string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.users[id] != nil
+}
+
 // asked returns what was asked since the last call.
 func (k *fakeKeystone) asked() []string {
 	k.mu.Lock()

@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -122,6 +121,36 @@ func TestAnOrderIsRefused(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestANameThatBecomesFreeIsTaken(t *testing.T) {
+	w := newFakeWorld(t)
+	theirs := w.keystone.create("robot", "theirs")
+	w.settle()
+	w.wants(v1alpha1.ConditionUserReady, v1alpha1.ReasonServiceAccountCollision)
+	w.keystone.with(func() { w.keystone.users[theirs].name = "somebody" })
+	w.settle()
+	w.wants(v1alpha1.ConditionReady, v1alpha1.ReasonAllReady)
+	w.keystone.with(func() {
+		if w.keystone.users[theirs].password != "theirs" {
+			t.Error("the other user was changed")
+		}
+	})
+}
+
+func TestTheAuditFindsAUserThatIsGone(t *testing.T) {
+	w := fulfilled(t)
+	w.keystone.with(func() { delete(w.keystone.users, w.order().Status.UserID) })
+	w.settle()
+	w.wants(v1alpha1.ConditionReady, v1alpha1.ReasonAllReady)
+	w.base.AuditInterval = time.Minute
+	w.settle()
+	w.wants(v1alpha1.ConditionUserReady, v1alpha1.ReasonServiceAccountsFailed)
+
+	// What the condition advises helps.
+	w.must(w.client.Delete(t.Context(), w.korcUser(userChild)))
+	w.settle()
+	w.wants(v1alpha1.ConditionReady, v1alpha1.ReasonAllReady)
 }
 
 func TestARaisedGenerationRotates(t *testing.T) {
@@ -284,10 +313,10 @@ func TestALostKORCUserIsTakenUpAgain(t *testing.T) {
 			for _, secret := range lost {
 				w.must(w.client.Delete(t.Context(), w.secret(child(secret))))
 			}
-			w.loosesUsers = true
+			w.losesUsers = true
 			w.must(w.client.Delete(t.Context(), w.korcUser(userChild)))
 			w.korc()
-			w.loosesUsers = false
+			w.losesUsers = false
 			w.settle()
 			w.wants(v1alpha1.ConditionReady, v1alpha1.ReasonAllReady)
 			status := w.order().Status
@@ -346,7 +375,7 @@ func TestTeardownLeavesNothing(t *testing.T) {
 
 func TestAUserThatOutlivesItsKORCObjectIsDeleted(t *testing.T) {
 	w := fulfilled(t)
-	w.loosesUsers = true
+	w.losesUsers = true
 	w.keystone.with(func() { w.keystone.down = true })
 	w.must(w.client.Delete(t.Context(), w.order()))
 	w.settle()
@@ -442,7 +471,7 @@ func (w *fakeWorld) wantsNothingLeft() {
 	if !w.gone() {
 		w.t.Errorf("the order is still there: %+v", w.order().Status.Conditions)
 	}
-	if _, err := w.client.Get, w.delivered(); err != nil {
+	if w.delivered() != nil {
 		w.t.Error("the delivered Secret is still there")
 	}
 	for _, list := range []client.ObjectList{&corev1.SecretList{}, &orcv1alpha1.UserList{}, &externalsecrets.PushSecretList{}} {
@@ -541,4 +570,3 @@ func TestDeclared(t *testing.T) {
 		})
 	}
 }
-

@@ -4,7 +4,6 @@ import (
 	"context"
 	"strconv"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
@@ -147,17 +146,4 @@ func (s *pass) readPasswords(ctx context.Context, list lister) (map[int64][]byte
 		}
 	}
 	return passwords, nil
-}
-
-// unchanged tells whether the order on the API server is the one this pass works on. A pass that
-// reads an old status would take a rotation that was done for one that is due.
-func (s *pass) unchanged(ctx context.Context) *order.Outcome {
-	current := &v1alpha1.KeystoneUser{}
-	if err := s.Reader.Get(ctx, client.ObjectKeyFromObject(s.user), current); err != nil {
-		return order.Fail(v1alpha1.ReasonServiceAccountError, err)
-	}
-	if current.ResourceVersion != s.user.ResourceVersion {
-		return &order.Outcome{After: time.Second}
-	}
-	return nil
 }

@@ -96,7 +96,8 @@ func (s *pass) plan(ctx context.Context) (rotation.PasswordPlan, *order.Outcome)
 	if plan.CreateSecret == 0 && !plan.Repoint {
 		return plan, nil
 	}
-	if outcome := s.unchanged(ctx); outcome != nil {
+	// A pass that reads an old status would take a rotation that was done for one that is due.
+	if outcome := s.RequireFresh(ctx, v1alpha1.ReasonServiceAccountError); outcome != nil {
 		return plan, outcome
 	}
 	if outcome := s.observeLive(ctx); outcome != nil {

@@ -3,6 +3,7 @@ package keystoneuser
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -40,13 +41,11 @@ func (s *pass) probe(ctx context.Context) *order.Outcome {
 	state := s.Settle(ctx, probe)
 	switch {
 	case state.Progress == korc.Available:
-		if outcome := s.taken(ptr.Deref(probe.Status.ID, "")); outcome != nil {
+		if outcome := s.imported(ctx, probe); outcome != nil {
 			return outcome
 		}
 	case state.Progress == korc.Terminal:
-		// K-ORC gives an import up for one reason of its own: several users match.
-		return order.Wait(v1alpha1.ReasonServiceAccountCollision, order.WaitLong,
-			"K-ORC cannot tell whether user name %q is free: %s: %s", s.user.EffectiveUserName(), state.Reason, state.Message)
+		return s.probeGivenUp(ctx, probe, state)
 	case !korc.WaitingForExternalCreation(state.Message):
 		return s.WaitOnChild(v1alpha1.ReasonProbingForCollision,
 			fmt.Sprintf("asking whether user name %q is free in Keystone", s.user.EffectiveUserName()), state)
@@ -59,6 +58,40 @@ func (s *pass) probe(ctx context.Context) *order.Outcome {
 		return order.Fail(v1alpha1.ReasonServiceAccountError, err)
 	}
 	return nil
+}
+
+// imported judges a probe that found a user. K-ORC never looks at it again, so Keystone is asked
+// whether the user is still there: somebody may have made room.
+func (s *pass) imported(ctx context.Context, probe *orcv1alpha1.User) *order.Outcome {
+	outcome := s.taken(ptr.Deref(probe.Status.ID, ""))
+	if outcome == nil {
+		return nil
+	}
+	if users, err := s.namesakes(ctx); err != nil || len(users) > 0 {
+		return outcome
+	}
+	return s.probeAgain(ctx, probe, order.Wait(v1alpha1.ReasonProbingForCollision, order.WaitShort,
+		"user name %q was taken in Keystone and is not any more; K-ORC looks once more", s.user.EffectiveUserName()))
+}
+
+// severalMatches is what K-ORC says of an import that several users match.
+const severalMatches = "more than one matching"
+
+func (s *pass) probeGivenUp(ctx context.Context, probe *orcv1alpha1.User, state order.ChildState) *order.Outcome {
+	if strings.Contains(state.Message, severalMatches) {
+		return s.probeAgain(ctx, probe, order.Wait(v1alpha1.ReasonServiceAccountCollision, order.WaitLong,
+			"Keystone has several users that its database takes for %q, and the operator never takes one over; delete the order and create it under another name", s.user.EffectiveUserName()))
+	}
+	return s.probeAgain(ctx, probe, order.Wait(v1alpha1.ReasonServiceAccountsFailed, order.WaitLong,
+		"K-ORC gave up looking whether user name %q is free: %s: %s", s.user.EffectiveUserName(), state.Reason, state.Message))
+}
+
+// probeAgain removes a probe whose answer K-ORC would never revise, so that the next pass gets another.
+func (s *pass) probeAgain(ctx context.Context, probe *orcv1alpha1.User, outcome *order.Outcome) *order.Outcome {
+	if err := s.Delete(ctx, probe); err != nil {
+		return order.Fail(v1alpha1.ReasonServiceAccountError, err)
+	}
+	return outcome
 }
 
 // free asks Keystone itself. K-ORC says "waiting to be created" also when its question failed, a
@@ -84,7 +117,7 @@ func (s *pass) taken(id string) *order.Outcome {
 		s.ours = true
 		return nil
 	}
-	return order.Wait(v1alpha1.ReasonServiceAccountCollision, order.WaitShort,
+	return order.Wait(v1alpha1.ReasonServiceAccountCollision, order.WaitLong,
 		"Keystone has a user of the name %q (id %s) in domain %q, and the operator never takes one over; delete or rename that user, or delete the order and create it under another name",
 		s.user.EffectiveUserName(), id, order.AdminDomain(s.ControlPlane))
 }
