@@ -18,8 +18,10 @@ import (
 type questions struct {
 	// audit asks for the list whatever the plan wants.
 	audit bool
-	// listed tells that the user's credentials were asked for.
+	// listed tells that the user's credentials were asked for, and names are the generations of this
+	// order that Keystone listed; nil when it gave no usable answer.
 	listed bool
+	names  map[int64]bool
 	// verified are the generations that a login was tried with.
 	verified []int64
 	// unanswered is why Keystone gave no usable answer.
@@ -50,6 +52,9 @@ func (s *state) decide(ctx context.Context) *order.Outcome {
 func (s *state) ask(ctx context.Context) (asked bool) {
 	if (s.plan.AskLive || len(s.plan.Ask) > 0 || len(s.plan.Prove) > 0) && !s.asked.listed {
 		s.list(ctx)
+		asked = true
+	}
+	if s.answer(s.plan.Ask) || s.answer(s.plan.Prove) {
 		asked = true
 	}
 	if s.revokeLeftovers(ctx) {
@@ -85,30 +90,43 @@ func (s *state) proof(ctx context.Context) (map[string]keystone.ApplicationCrede
 	return session.Proof(ctx, s.user.Status.UserID, s.Child(credentialPrefix))
 }
 
-// settle turns the list into answers for every generation that anybody could ask about.
+// settle takes the list for an answer to every question about existence.
 func (s *state) settle(found map[string]keystone.ApplicationCredential) {
 	s.input.LiveID = rotation.Gone
-	names := map[int64]bool{}
+	s.input.Keystone, s.asked.names = map[int64]rotation.Existence{}, map[int64]bool{}
 	for name, credential := range found {
 		if credential.ID == s.input.Status.ID {
 			s.input.LiveID = rotation.Held
 		}
 		if generation, ok := generationOf(name, s.Child(credentialPrefix)); ok {
-			names[generation] = true
+			s.asked.names[generation] = true
 		}
 	}
-	s.input.Keystone = map[int64]rotation.Existence{}
-	for _, generation := range s.generations() {
-		s.input.Keystone[generation] = rotation.Gone
-		if names[generation] {
-			s.input.Keystone[generation] = rotation.Held
-		}
-	}
+	s.answer(s.recorded())
 }
 
-// generations are those on record, and the one the plan wants.
-func (s *state) generations() []int64 {
-	known := []int64{s.plan.Desired, s.input.Status.Generation}
+// answer fills in, from the list, what Keystone said about generations that the decision had not
+// asked about before, and tells whether there were any.
+func (s *state) answer(generations []int64) (answered bool) {
+	if s.asked.names == nil {
+		return false
+	}
+	for _, generation := range generations {
+		if s.input.Keystone[generation] != rotation.Unknown {
+			continue
+		}
+		s.input.Keystone[generation] = rotation.Gone
+		if s.asked.names[generation] {
+			s.input.Keystone[generation] = rotation.Held
+		}
+		answered = true
+	}
+	return answered
+}
+
+// recorded are the generations that something is on record for.
+func (s *state) recorded() []int64 {
+	known := []int64{s.input.Status.Generation}
 	if previous := s.input.Status.Previous; previous != nil {
 		known = append(known, previous.Generation)
 	}
@@ -131,7 +149,6 @@ func (s *state) revokeLeftovers(ctx context.Context) (asked bool) {
 		}
 		if err := s.revoke(ctx, s.Child(credentialChild(generation))); err != nil {
 			s.asked.unanswered = err
-			s.input.Keystone[generation] = rotation.Unknown
 			continue
 		}
 		asked = true
@@ -145,19 +162,16 @@ func (s *state) revokeLeftovers(ctx context.Context) (asked bool) {
 // removeOrphans revokes, during an audit, credentials with this order's names of generations that
 // nothing is on record for.
 func (s *state) removeOrphans(ctx context.Context) {
-	found, err := s.proof(ctx)
-	if err != nil {
-		return
-	}
-	recorded := s.generations()
-	for name := range found {
-		generation, ok := generationOf(name, s.Child(credentialPrefix))
-		if !ok || slices.Contains(recorded, generation) {
+	recorded := s.recorded()
+	for generation := range s.asked.names {
+		if slices.Contains(recorded, generation) {
 			continue
 		}
-		if err := s.revoke(ctx, name); err != nil {
+		if err := s.revoke(ctx, s.Child(credentialChild(generation))); err != nil {
 			s.asked.unanswered = err
+			continue
 		}
+		delete(s.asked.names, generation)
 	}
 }
 

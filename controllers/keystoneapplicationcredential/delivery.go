@@ -9,6 +9,7 @@ import (
 	"github.com/c5c3/c5c3-operator/api/v1alpha1"
 	"github.com/c5c3/c5c3-operator/controllers/order"
 	"github.com/c5c3/c5c3-operator/internal/clouds"
+	"github.com/c5c3/c5c3-operator/internal/rotation"
 )
 
 // Keys of the delivered Secret beside clouds.yaml.
@@ -53,6 +54,11 @@ func (s *state) delivery(ctx context.Context) (order.Delivery, *order.Outcome) {
 	}
 	if status.CredentialID == "" {
 		return order.Delivery{}, order.Wait(v1alpha1.ReasonWaitingForCredential, 0, "there is no credential to deliver yet")
+	}
+	if s.plan.Switch == nil && s.input.LiveID == rotation.Gone {
+		// In a grace period the Secret may still carry the superseded credential, which works.
+		return order.Delivery{}, order.Wait(v1alpha1.ReasonWaitingForCredential, order.WaitShort,
+			"Keystone says that the credential of generation %d is gone; it is not delivered, a new generation replaces it", status.CredentialGeneration)
 	}
 	secret, err := s.SecretValue(ctx, s.Child(secretChild(status.CredentialGeneration)), secretKey)
 	switch {
