@@ -57,6 +57,8 @@ type Watches struct {
 	Siblings []SiblingWatch
 	// Children are kinds on the management cluster whose labels name the order.
 	Children []client.Object
+	// Sources wake orders for other reasons.
+	Sources []source.TypedSource[mcreconcile.Request]
 }
 
 // SiblingWatch is a watch on orders of another kind.
@@ -87,6 +89,9 @@ func Setup(ctx context.Context, base *Base, steps Steps, late LateStarter, watch
 	}
 	for _, sibling := range watches.Siblings {
 		b = b.Watches(sibling.Object, sibling.Handler, local, targets, mcbuilder.WithPredicates(ReferenceChanged()))
+	}
+	for _, other := range watches.Sources {
+		b = b.WatchesRawSource(other)
 	}
 	built, err := b.Build(reconcile.TypedFunc[mcreconcile.Request](func(ctx context.Context, request mcreconcile.Request) (reconcile.Result, error) {
 		return base.Reconcile(ctx, request, steps)

@@ -96,6 +96,18 @@ func OrdersOf(mgr mcmanager.Manager, kind Kind) handler.TypedEventHandler[client
 	})
 }
 
+// All wakes every order of a kind on the management cluster, whatever happened.
+func All(mgr mcmanager.Manager, kind Kind) handler.TypedEventHandler[client.Object, mcreconcile.Request] {
+	return mchandler.TypedEnqueueRequestsFromMapFuncWithClusterPreservation(func(ctx context.Context, _ client.Object) []mcreconcile.Request {
+		list := kind.NewList()
+		if err := mgr.GetLocalManager().GetClient().List(ctx, list); err != nil {
+			mgr.GetLogger().Error(err, "listing orders", "kind", kind.Name)
+			return nil
+		}
+		return requests("", list, func(Object) bool { return true })
+	})
+}
+
 // OwnerOf wakes the order that a child on the management cluster belongs to, on whatever cluster that
 // order lives. The variant that keeps the cluster is needed: the usual one would overwrite it.
 func OwnerOf(kind Kind) handler.TypedEventHandler[client.Object, mcreconcile.Request] {

@@ -1,0 +1,138 @@
+package keystoneproject
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	orcv1alpha1 "github.com/k-orc/openstack-resource-controller/v2/api/v1alpha1"
+
+	"github.com/c5c3/c5c3-operator/api/v1alpha1"
+	"github.com/c5c3/c5c3-operator/controllers/order"
+	"github.com/c5c3/c5c3-operator/internal/korc"
+)
+
+// Discriminators of the children.
+const (
+	projectChild = "project"
+	probeChild   = "project-probe"
+)
+
+// kindServed waits for K-ORC's kind. Reading a kind that is not served would block on its cache.
+func (s *pass) kindServed(context.Context) *order.Outcome {
+	gvk := orcv1alpha1.SchemeGroupVersion.WithKind("Project")
+	if s.Base.Served.Serves(gvk) {
+		return nil
+	}
+	return order.Wait(v1alpha1.ReasonWaitingForDependencies, order.WaitShort,
+		"the API server does not serve %s (%s); install K-ORC v2.6.0 or newer", gvk.Kind, gvk.GroupVersion())
+}
+
+// observe reads K-ORC's Project from the cache. That it is missing is believed only when the API
+// server says so: on the pass after its creation the cache may not have it yet, and a probe for its
+// name would then find it.
+func (s *pass) observe(ctx context.Context) *order.Outcome {
+	managed := &orcv1alpha1.Project{ObjectMeta: s.ChildMeta(projectChild)}
+	found, err := s.Read(ctx, managed)
+	if err != nil {
+		return order.Fail(v1alpha1.ReasonProjectError, err)
+	}
+	if found {
+		s.managed = managed
+	} else if err := s.observeLive(ctx); err != nil {
+		return order.Fail(v1alpha1.ReasonProjectError, err)
+	}
+	if s.managed != nil && !s.managed.DeletionTimestamp.IsZero() {
+		return order.Wait(v1alpha1.ReasonWaitingForProject, order.WaitShort,
+			"somebody deleted K-ORC's Project %s/%s, and K-ORC is deleting project %q in Keystone; it is ordered anew once that is done",
+			s.managed.Namespace, s.managed.Name, s.project.EffectiveProjectName())
+	}
+	return nil
+}
+
+func (s *pass) observeLive(ctx context.Context) error {
+	managed := &orcv1alpha1.Project{}
+	key := client.ObjectKey{Namespace: s.ChildNamespace(), Name: s.Child(projectChild)}
+	err := s.Live.Get(ctx, key, managed)
+	switch owner, ours := s.Kind.KeyFromLabels(managed.Labels); {
+	case apierrors.IsNotFound(err):
+		s.managed = nil
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading K-ORC's Project %s: %w", key, err)
+	case !ours || owner != s.Key:
+		return &order.ForeignError{Kind: "Project", Namespace: key.Namespace, Name: key.Name}
+	}
+	s.managed = managed
+	return nil
+}
+
+// settle waits until K-ORC vouches for the project.
+func (s *pass) settle(ctx context.Context) *order.Outcome {
+	name := s.project.EffectiveProjectName()
+	id := ptr.Deref(s.managed.Status.ID, "")
+	state := s.Settle(ctx, s.managed)
+	switch {
+	case state.UnlatchError == nil && state.Progress == korc.Terminal:
+		return s.givenUp(ctx, state)
+	case state.UnlatchError != nil || state.Progress != korc.Available || id == "":
+		return s.WaitOnChild(v1alpha1.ReasonWaitingForProject, fmt.Sprintf("K-ORC has not made project %q yet", name), state)
+	}
+	s.project.Status.ProjectID = id
+	s.project.Status.ProjectName = name
+	if resource := s.managed.Status.Resource; resource != nil && resource.Name != "" {
+		s.project.Status.ProjectName = resource.Name
+	}
+	s.project.Status.DomainName = order.AdminDomain(s.ControlPlane)
+	return order.Done(v1alpha1.ReasonProjectProvisioned, "project %q (id %s) is in domain %q", name, id, s.project.Status.DomainName)
+}
+
+// givenUp asks Keystone about a project that K-ORC gave up on. K-ORC's "terminal" is a hint: in an
+// outage it takes any failure to read a project for the project's absence, and a create whose answer
+// was lost for a conflict.
+func (s *pass) givenUp(ctx context.Context, state order.ChildState) *order.Outcome {
+	name := s.project.EffectiveProjectName()
+	there, err := s.there(ctx)
+	switch {
+	case err != nil:
+		return order.Wait(v1alpha1.ReasonWaitingForProject, order.WaitShort,
+			"K-ORC gave up on project %q (%s: %s), and Keystone could not be asked whether that is so: %v", name, state.Reason, state.Message, err)
+	case there:
+		// Looking again costs a request each half minute at most, and mends all that the
+		// project's being there can mend. What it cannot mend comes back and is shown meanwhile.
+		if err := s.Unlatch(ctx, s.managed); err != nil {
+			return order.Wait(v1alpha1.ReasonTransportErrorRetryFailed, order.WaitShort,
+				"K-ORC gave up on project %q (%s: %s) although Keystone has it; telling K-ORC to look again failed: %v", name, state.Reason, state.Message, err)
+		}
+		return order.Wait(v1alpha1.ReasonWaitingForProject, order.WaitShort,
+			"K-ORC gave up on project %q (%s: %s) although Keystone has it; K-ORC is told to look again", name, state.Reason, state.Message)
+	case s.managed.Status.ID != nil:
+		return order.Wait(v1alpha1.ReasonProjectFailed, order.WaitLong,
+			"somebody deleted project %q (id %s) in Keystone, and K-ORC does not make it anew; to have the operator do so, empty and with a new id, delete K-ORC's Project %s/%s",
+			name, *s.managed.Status.ID, s.managed.Namespace, s.managed.Name)
+	}
+	return order.Wait(v1alpha1.ReasonProjectFailed, order.WaitLong,
+		"K-ORC gave up on project %q (Project %s/%s): %s: %s", name, s.managed.Namespace, s.managed.Name, state.Reason, state.Message)
+}
+
+// there tells whether Keystone has the order's project: by id when K-ORC knows it, else by name and
+// mark. A namesake without the mark is another's, made between the probe and K-ORC's create.
+func (s *pass) there(ctx context.Context) (bool, error) {
+	if id := ptr.Deref(s.managed.Status.ID, ""); id != "" {
+		session, err := s.Admin(ctx)
+		if err != nil {
+			return false, err
+		}
+		return session.ProjectExists(ctx, id)
+	}
+	found, err := s.namesakes(ctx)
+	for _, project := range found {
+		if project.Description == s.mark() {
+			return true, nil
+		}
+	}
+	return false, err
+}
