@@ -260,9 +260,10 @@ func (s *Stack) kubeServices() []service {
 			healthy: answers("http://" + s.address(10248) + "/healthz"), patience: 2 * time.Minute, expected: 5 * time.Second,
 		},
 		{
-			name: "kube-proxy", group: "kube", version: version, endpoint: "http://" + s.address(10256) + "/healthz",
+			name: "kube-proxy", group: "kube", version: version, endpoint: "http://" + s.address(10256) + "/livez",
 			command: []string{kube.Path("kube-proxy"), "--config=" + s.path("config/kube-proxy.yaml"), "--v=2"},
-			healthy: answers("http://" + s.address(10256) + "/healthz"), patience: 2 * time.Minute, expected: 5 * time.Second,
+			// Not /healthz, which fails until the node has registered: kubelet starts later.
+			healthy: answers("http://" + s.address(10256) + "/livez"), patience: 2 * time.Minute, expected: 5 * time.Second,
 		},
 	}
 }
