@@ -31,6 +31,11 @@ import (
 	"github.com/c5c3/c5c3-operator/api/v1alpha1"
 	"github.com/c5c3/c5c3-operator/controllers/controlplane"
 	"github.com/c5c3/c5c3-operator/controllers/dependencies"
+	"github.com/c5c3/c5c3-operator/controllers/keystoneapplicationcredential"
+	"github.com/c5c3/c5c3-operator/controllers/keystoneproject"
+	"github.com/c5c3/c5c3-operator/controllers/keystoneroleassignment"
+	"github.com/c5c3/c5c3-operator/controllers/keystoneroleassignment/korcapi"
+	"github.com/c5c3/c5c3-operator/controllers/keystoneuser"
 	"github.com/c5c3/c5c3-operator/controllers/order"
 	"github.com/c5c3/c5c3-operator/internal/externalsecrets"
 	"github.com/c5c3/c5c3-operator/internal/keystone"
@@ -50,12 +55,17 @@ const reconcileTimeout = 5 * time.Minute
 var setups = []struct {
 	kind  order.Kind
 	setup func(context.Context, order.Environment, controller.TypedOptions[mcreconcile.Request]) error
-}{}
+}{
+	{order.UserKind, keystoneuser.Setup},
+	{order.ProjectKind, keystoneproject.Setup},
+	{order.RoleAssignmentKind, keystoneroleassignment.Setup},
+	{order.ApplicationCredentialKind, keystoneapplicationcredential.Setup},
+}
 
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, v1alpha1.AddToScheme, orcv1alpha1.AddToScheme, externalsecrets.AddToScheme,
+		clientgoscheme.AddToScheme, v1alpha1.AddToScheme, orcv1alpha1.AddToScheme, korcapi.AddToScheme, externalsecrets.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("building the scheme: %w", err)
