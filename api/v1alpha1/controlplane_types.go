@@ -219,6 +219,7 @@ type NamespaceAssignment struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=255
+	// +kubebuilder:validation:items:Pattern=`^[^,]+$`
 	// +listType=atomic
 	// +optional
 	AllowedRoles []string `json:"allowedRoles,omitempty"`
@@ -256,7 +257,7 @@ type ControlPlaneSpec struct {
 	// namespaceAssignments are the namespaces that may place orders. Removing an entry freezes
 	// the orders of that namespace; it revokes nothing.
 	// +kubebuilder:validation:MaxItems=32
-	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, b.namespace == a.namespace && (has(b.targetClusterRef) ? b.targetClusterRef.name : '') == (has(a.targetClusterRef) ? a.targetClusterRef.name : '')))",message="namespaceAssignments must not name the same namespace on the same cluster twice"
+	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, b.__namespace__ == a.__namespace__ && (has(b.targetClusterRef) ? b.targetClusterRef.name : '') == (has(a.targetClusterRef) ? a.targetClusterRef.name : '')))",message="namespaceAssignments must not name the same namespace on the same cluster twice"
 	// +listType=atomic
 	// +optional
 	NamespaceAssignments []NamespaceAssignment `json:"namespaceAssignments,omitempty"`
@@ -290,9 +291,12 @@ type NamespaceAssignmentStatus struct {
 }
 
 // ControlPlaneStatus is what the operator knows of the identity plane.
+//
+// +kubebuilder:validation:XValidation:rule="self.observedGeneration < 0 || (has(self.conditions) && self.conditions.exists(c, c.type == 'Ready'))",message="status.observedGeneration comes together with the condition Ready"
 type ControlPlaneStatus struct {
 	// conditions are AdminCredentialReady, DependenciesReady, SecretStoreReady, KeystoneReachable
 	// and the aggregate Ready.
+	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -300,6 +304,7 @@ type ControlPlaneStatus struct {
 
 	// observedGeneration is the metadata.generation the controller last reconciled, -1 before its
 	// first pass.
+	// +kubebuilder:default=-1
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 

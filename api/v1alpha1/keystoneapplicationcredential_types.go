@@ -62,8 +62,11 @@ type KeystoneApplicationCredentialSpec struct {
 }
 
 // KeystoneApplicationCredentialStatus is what became of the order.
+//
+// +kubebuilder:validation:XValidation:rule="self.observedGeneration < 0 || (has(self.conditions) && self.conditions.exists(c, c.type == 'Ready'))",message="status.observedGeneration comes together with the condition Ready"
 type KeystoneApplicationCredentialStatus struct {
 	// conditions are CredentialReady, DeliveryReady and the aggregate Ready.
+	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -71,6 +74,7 @@ type KeystoneApplicationCredentialStatus struct {
 
 	// observedGeneration is the metadata.generation the controller last reconciled, -1 before its
 	// first pass.
+	// +kubebuilder:default=-1
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 

@@ -21,8 +21,11 @@ type KeystoneProjectSpec struct {
 }
 
 // KeystoneProjectStatus is what became of the order.
+//
+// +kubebuilder:validation:XValidation:rule="self.observedGeneration < 0 || (has(self.conditions) && self.conditions.exists(c, c.type == 'Ready'))",message="status.observedGeneration comes together with the condition Ready"
 type KeystoneProjectStatus struct {
 	// conditions are ProjectReady and the aggregate Ready.
+	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -30,6 +33,7 @@ type KeystoneProjectStatus struct {
 
 	// observedGeneration is the metadata.generation the controller last reconciled, -1 before its
 	// first pass.
+	// +kubebuilder:default=-1
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 

@@ -33,8 +33,11 @@ type KeystoneRoleAssignmentSpec struct {
 }
 
 // KeystoneRoleAssignmentStatus is what became of the order.
+//
+// +kubebuilder:validation:XValidation:rule="self.observedGeneration < 0 || (has(self.conditions) && self.conditions.exists(c, c.type == 'Ready'))",message="status.observedGeneration comes together with the condition Ready"
 type KeystoneRoleAssignmentStatus struct {
 	// conditions are AssignmentReady and the aggregate Ready.
+	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -42,6 +45,7 @@ type KeystoneRoleAssignmentStatus struct {
 
 	// observedGeneration is the metadata.generation the controller last reconciled, -1 before its
 	// first pass.
+	// +kubebuilder:default=-1
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 

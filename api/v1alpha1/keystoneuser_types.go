@@ -48,8 +48,11 @@ type KeystoneUserSpec struct {
 }
 
 // KeystoneUserStatus is what became of the order.
+//
+// +kubebuilder:validation:XValidation:rule="self.observedGeneration < 0 || (has(self.conditions) && self.conditions.exists(c, c.type == 'Ready'))",message="status.observedGeneration comes together with the condition Ready"
 type KeystoneUserStatus struct {
 	// conditions are UserReady, DeliveryReady and the aggregate Ready.
+	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
 	// +listMapKey=type
 	// +optional
@@ -57,6 +60,7 @@ type KeystoneUserStatus struct {
 
 	// observedGeneration is the metadata.generation the controller last reconciled, -1 before its
 	// first pass.
+	// +kubebuilder:default=-1
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
