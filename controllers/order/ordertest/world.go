@@ -209,9 +209,12 @@ func (w *World) Gone(name string) bool {
 	return !w.Get(Tenant(name), w.kind.New())
 }
 
-// Delete deletes an object as a person would.
+// Delete deletes an object as a person would, whom Fail does not concern.
 func (w *World) Delete(key types.NamespacedName, object client.Object) {
 	w.T.Helper()
+	fail := w.Fail
+	w.Fail = nil
+	defer func() { w.Fail = fail }()
 	object.SetNamespace(key.Namespace)
 	object.SetName(key.Name)
 	w.Must(w.Client.Delete(w.T.Context(), object))
@@ -233,7 +236,7 @@ func (w *World) Announced(reason string) bool {
 	return slices.ContainsFunc(w.Events, func(event string) bool { return strings.Contains(event, " "+reason+" ") })
 }
 
-// writes notes and fails writes, and gives what is created a UID and a time as an API server would.
+// writes notes and fails writes.
 func (w *World) writes() interceptor.Funcs {
 	note := func(verb, name string) error {
 		write := verb + " " + name
