@@ -30,8 +30,8 @@ import (
 	"github.com/c5c3/c5c3-operator/internal/externalsecrets"
 )
 
-// +kubebuilder:rbac:groups=c5c3.io,resources=controlplanes,verbs=get;list;watch;update;patch
-// +kubebuilder:rbac:groups=c5c3.io,resources=controlplanes/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=c5c3.io,resources=controlplanes,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=c5c3.io,resources=controlplanes/status,verbs=patch
 // +kubebuilder:rbac:groups=c5c3.io,resources=controlplanes/finalizers,verbs=update
 // +kubebuilder:rbac:groups=c5c3.io,resources=keystoneusers;keystoneprojects;keystoneroleassignments;keystoneapplicationcredentials,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;create;patch;delete
