@@ -11,6 +11,7 @@ require (
 	k8s.io/apiextensions-apiserver v0.36.3
 	k8s.io/client-go v0.36.3
 	pgregory.net/rapid v1.2.0
+	sigs.k8s.io/cli-utils v0.37.2
 	sigs.k8s.io/controller-runtime v0.24.1
 	sigs.k8s.io/multicluster-runtime v0.24.1
 	sigs.k8s.io/yaml v1.6.0
