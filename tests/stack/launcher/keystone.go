@@ -213,7 +213,8 @@ func (s *Stack) keystoneServices() []service {
 
 // keystoneCommand serves Keystone with uwsgi. Bodies are buffered, or a POST whose body Keystone does
 // not read first ends in a reset. closeHeader announces that the server closes each connection after
-// its answer: it does in any case, and clients that are not told reuse connections that are gone.
+// its answer: it does in any case, and clients that are not told reuse connections that are gone. Each worker loads Keystone itself (lazy-apps): its
+// greenlets don't survive a fork, so loading once in the master ends every request in an error.
 func (s *Stack) keystoneCommand(closeHeader bool) []string {
 	command := []string{
 		firstExisting("/usr/bin/uwsgi-core", "/usr/bin/uwsgi"), "--plugins", "python3",
