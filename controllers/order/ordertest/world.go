@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -23,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
@@ -136,7 +138,7 @@ func (w *World) Must(err error) {
 // TryPass lets the operator look at one order once.
 func (w *World) TryPass(name string) (reconcile.Result, error) {
 	request := mcreconcile.Request{Request: reconcile.Request{NamespacedName: Tenant(name)}}
-	return w.base.Reconcile(w.T.Context(), request, w.steps)
+	return w.base.Reconcile(log.IntoContext(w.T.Context(), logr.Discard()), request, w.steps)
 }
 
 // Pass is TryPass without an error.
