@@ -120,7 +120,7 @@ func (p *Pass) Eventf(eventType, reason, action, format string, args ...any) {
 // does something that only makes sense once the status says so; the scaffold calls it at the end.
 func (p *Pass) Persist(ctx context.Context) error {
 	p.aggregate()
-	p.Order.SetObservedGeneration(p.Order.GetGeneration())
+	p.observe()
 	if equality.Semantic.DeepEqual(p.original, p.Order) {
 		return nil
 	}
@@ -135,6 +135,18 @@ func (p *Pass) Persist(ctx context.Context) error {
 	p.original = p.Order.DeepCopyObject().(Object)
 	Announce(p.log, changed, func(eventType, reason, action, note string) { p.Eventf(eventType, reason, action, "%s", note) })
 	return nil
+}
+
+// observe records the generation that the status describes: the order's own, unless Ready still
+// rests on a condition of an older one. A pass that lost a race, or that persists half way, has not
+// judged the change yet; were its generation recorded, kstatus would read an order as finished whose
+// change nobody looked at.
+func (p *Pass) observe() {
+	ready := meta.FindStatusCondition(*p.Order.GetConditions(), v1alpha1.ConditionReady)
+	if ready.Status == metav1.ConditionTrue && ready.ObservedGeneration < p.Order.GetGeneration() {
+		return
+	}
+	p.Order.SetObservedGeneration(p.Order.GetGeneration())
 }
 
 // RequireFresh makes sure that the pass works on the order that the API server has, before a write
@@ -166,8 +178,10 @@ func (p *Pass) aggregate() {
 	for _, kind := range p.Kind.Conditions {
 		condition := meta.FindStatusCondition(*conditions, kind)
 		if condition != nil && condition.Status == metav1.ConditionTrue {
+			ready.ObservedGeneration = min(ready.ObservedGeneration, condition.ObservedGeneration)
 			continue
 		}
+		ready.ObservedGeneration = p.Order.GetGeneration()
 		ready.Status, ready.Reason = metav1.ConditionFalse, v1alpha1.ReasonNotAllReady
 		ready.Message = kind + " is not reported yet"
 		if condition != nil {
