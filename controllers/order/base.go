@@ -87,7 +87,7 @@ func (b *Base) Reconcile(ctx context.Context, request mcreconcile.Request, steps
 }
 
 func (b *Base) begin(ctx context.Context, request mcreconcile.Request) (*Pass, error) {
-	logger := log.FromContext(ctx)
+	logger := log.FromContext(ctx).WithValues("namespace", request.Namespace, "name", request.Name, "cluster", request.ClusterName)
 	cluster, err := b.Manager.GetCluster(ctx, request.ClusterName)
 	if err != nil {
 		// A deregistered cluster's orders cannot be read any more; nothing to come back for.

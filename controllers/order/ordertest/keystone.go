@@ -211,7 +211,9 @@ func login(w http.ResponseWriter, r *http.Request) {
 	var body struct {
 		Auth struct {
 			Identity struct {
-				Password struct{ User struct{ Name, Password string } }
+				Password struct {
+					User struct{ Name, Password string }
+				}
 			}
 		}
 	}
