@@ -1,0 +1,108 @@
+// Package dependenciestest starts API servers for tests, with and without the kinds of other projects.
+package dependenciestest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/c5c3/c5c3-operator/internal/externalsecrets"
+)
+
+// StartAPIServer starts a real kube-apiserver and etcd for a test. They serve the operator's own
+// kinds, read from the folder config/crd/bases at root, and none of another project's.
+func StartAPIServer(t *testing.T, root string) *rest.Config {
+	t.Helper()
+	assets := os.Getenv("KUBEBUILDER_ASSETS")
+	if assets == "" {
+		t.Fatal("this test needs a real kube-apiserver; `make test` finds one by itself, and for a bare `go test` run: export KUBEBUILDER_ASSETS=$(go -C tests/stack run ./cmd/stack assets)")
+	}
+	environment := &envtest.Environment{
+		BinaryAssetsDirectory:    assets,
+		CRDDirectoryPaths:        []string{filepath.Join(root, "config", "crd", "bases")},
+		ErrorIfCRDPathMissing:    true,
+		ControlPlaneStartTimeout: 2 * time.Minute,
+		ControlPlaneStopTimeout:  time.Minute,
+	}
+	config, err := environment.Start()
+	if err != nil {
+		t.Fatalf("starting kube-apiserver and etcd: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := environment.Stop(); err != nil {
+			t.Errorf("stopping kube-apiserver and etcd: %v", err)
+		}
+	})
+	return config
+}
+
+// InstallKORC has the API server serve the kinds of the K-ORC release that the operator is built
+// with, as that release defines them.
+func InstallKORC(t *testing.T, config *rest.Config) {
+	t.Helper()
+	module, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/k-orc/openstack-resource-controller/v2").Output()
+	if err != nil {
+		t.Fatalf("finding K-ORC's CRDs: %v", err)
+	}
+	var paths []string
+	for _, plural := range []string{"domains", "users", "projects", "roles", "applicationcredentials"} {
+		paths = append(paths, filepath.Join(strings.TrimSpace(string(module)), "config", "crd", "bases", "openstack.k-orc.cloud_"+plural+".yaml"))
+	}
+	if _, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{Paths: paths, ErrorIfPathMissing: true}); err != nil {
+		t.Fatalf("installing K-ORC's CRDs: %v", err)
+	}
+}
+
+// InstallESO has the API server serve the kinds of External Secrets Operator, without its validation.
+func InstallESO(t *testing.T, config *rest.Config) {
+	t.Helper()
+	if _, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{CRDs: esoDefinitions()}); err != nil {
+		t.Fatalf("installing External Secrets Operator's CRDs: %v", err)
+	}
+}
+
+// RemoveESO takes those kinds away again.
+func RemoveESO(t *testing.T, config *rest.Config) {
+	t.Helper()
+	if err := envtest.UninstallCRDs(config, envtest.CRDInstallOptions{CRDs: esoDefinitions()}); err != nil {
+		t.Fatalf("removing External Secrets Operator's CRDs: %v", err)
+	}
+}
+
+func esoDefinitions() []*apiextensionsv1.CustomResourceDefinition {
+	return []*apiextensionsv1.CustomResourceDefinition{
+		open(externalsecrets.PushSecretGroupVersion.WithKind(externalsecrets.PushSecretKind), apiextensionsv1.NamespaceScoped),
+		open(externalsecrets.StoreGroupVersion.WithKind(externalsecrets.SecretStoreKind), apiextensionsv1.NamespaceScoped),
+		open(externalsecrets.StoreGroupVersion.WithKind(externalsecrets.ClusterSecretStoreKind), apiextensionsv1.ClusterScoped),
+	}
+}
+
+// open defines a kind that takes any fields.
+func open(gvk schema.GroupVersionKind, scope apiextensionsv1.ResourceScope) *apiextensionsv1.CustomResourceDefinition {
+	singular := strings.ToLower(gvk.Kind)
+	return &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: singular + "s." + gvk.Group},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: gvk.Group,
+			Scope: scope,
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: gvk.Kind, ListKind: gvk.Kind + "List", Plural: singular + "s", Singular: singular},
+			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+				Name: gvk.Version, Served: true, Storage: true,
+				Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
+				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
+					Type: "object", XPreserveUnknownFields: ptr.To(true),
+				}},
+			}},
+		},
+	}
+}
