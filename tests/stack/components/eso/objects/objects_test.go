@@ -1,4 +1,4 @@
-package main
+package objects
 
 import (
 	"bytes"
@@ -17,10 +17,6 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The operator can't import ESO's Go types (they need an older controller-runtime), so it declares the
-// few fields that it uses. The files in testdata are objects as the operator writes them; this test
-// holds them against the real thing.
-
 // kinds maps what the operator writes to ESO's own type and CRD file.
 var kinds = map[string]struct {
 	new func() any
@@ -32,7 +28,7 @@ var kinds = map[string]struct {
 }
 
 func TestObjectsAreESOs(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.yaml")
+	files, err := filepath.Glob("../testdata/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no objects to hold against ESO: %v", err)
 	}
