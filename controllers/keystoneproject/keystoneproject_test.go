@@ -55,7 +55,7 @@ func managed(w *ordertest.World, name string) *orcv1alpha1.Project {
 func giveUp(w *ordertest.World, reason, message string) {
 	w.T.Helper()
 	project := managed(w, "workflow")
-	project.Status.Conditions = ordertest.GaveUp(project.Status.Conditions, reason, message)
+	ordertest.GiveUp(project, &project.Status.Conditions, reason, message)
 	w.Must(w.Client.Status().Update(w.T.Context(), project))
 }
 
@@ -246,7 +246,9 @@ func TestTerminal_is_a_hint(t *testing.T) {
 		project := managed(w, "workflow")
 		project.Status.ID = nil
 		w.Must(w.Client.Status().Update(t.Context(), project))
-		w.Keystone.With(func() { w.Keystone.Projects = map[string]ordertest.FakeProject{"p-x": {Name: "workflow", Description: "theirs"}} })
+		w.Keystone.With(func() {
+			w.Keystone.Projects = map[string]ordertest.FakeProject{"p-x": {Name: "workflow", Description: "theirs"}}
+		})
 		giveUp(w, orcv1alpha1.ConditionReasonInvalidConfiguration, "invalid configuration creating resource: 409 Conflict")
 		w.Settle("workflow")
 		w.Wants("workflow", v1alpha1.ReasonProjectFailed)

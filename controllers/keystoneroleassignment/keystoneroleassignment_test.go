@@ -359,7 +359,7 @@ func TestRoleImport(t *testing.T) {
 	})
 	giveUp := func(w *ordertest.World) {
 		role := roleImport(w, "member")
-		role.Status.Conditions = ordertest.GaveUp(role.Status.Conditions, orcv1alpha1.ConditionReasonUnrecoverableError, "resource has been deleted from OpenStack")
+		ordertest.GiveUp(role, &role.Status.Conditions, orcv1alpha1.ConditionReasonUnrecoverableError, "resource has been deleted from OpenStack")
 		w.Must(w.Client.Status().Update(w.T.Context(), role))
 	}
 	t.Run("what_korc_gave_up_on_is_asked_of_keystone", func(t *testing.T) {
@@ -446,7 +446,7 @@ func TestKeystone_away_while_assigning(t *testing.T) {
 func TestKORC_gave_up_on_the_assignment(t *testing.T) {
 	giveUp := func(w *ordertest.World, reason, message string) {
 		object := korcAssignment(w, "member")
-		object.Status.Conditions = ordertest.GaveUp(object.Status.Conditions, reason, message)
+		ordertest.GiveUp(object, &object.Status.Conditions, reason, message)
 		w.Must(w.Client.Status().Update(w.T.Context(), object))
 	}
 	t.Run("it_was_taken_away_so_it_is_assigned_again", func(t *testing.T) {

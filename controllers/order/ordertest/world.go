@@ -87,11 +87,18 @@ func NewWorld(t *testing.T, kind order.Kind, steps order.Steps, objects ...clien
 		WithStatusSubresource(
 			&v1alpha1.ControlPlane{}, &v1alpha1.KeystoneUser{}, &v1alpha1.KeystoneProject{}, &v1alpha1.KeystoneRoleAssignment{},
 			&orcv1alpha1.User{}, &orcv1alpha1.Project{}, &orcv1alpha1.Role{}, &korcapi.RoleAssignment{}).
-		WithObjects(append(w.plane(), objects...)...).
+		WithObjects(append(w.Plane(), objects...)...).
 		WithInterceptorFuncs(w.writes()).
 		Build()
 	w.Restart()
 	return w
+}
+
+// On is a world on another client, such as one of a real API server. The operator does not run in it:
+// the test starts it, and Pass and its kin are of no use.
+func On(t *testing.T, c client.WithWatch, keystone *FakeKeystone, kind order.Kind) *World {
+	t.Helper()
+	return &World{T: t, Client: c, Keystone: keystone, NotServed: map[string]bool{}, kind: kind}
 }
 
 // Restart forgets what the operator keeps in memory.
@@ -102,20 +109,22 @@ func (w *World) Restart() {
 	}.NewBase(w.kind)
 }
 
-// plane is the ControlPlane with all that belongs to it.
-func (w *World) plane() []client.Object {
+// Plane is the ControlPlane with all that belongs to it.
+func (w *World) Plane() []client.Object {
 	cp := &v1alpha1.ControlPlane{ObjectMeta: metav1.ObjectMeta{Namespace: PlaneNamespace, Name: PlaneName, UID: "cp-uid"}}
 	cp.Spec.Services.Keystone = v1alpha1.KeystoneServiceSpec{Mode: v1alpha1.KeystoneManaged}
 	cp.Spec.NamespaceAssignments = []v1alpha1.NamespaceAssignment{{Namespace: TenantNamespace, AllowedRoles: []string{"member"}}}
 	cp.Status.DomainID = "default"
-	cp.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionAdminCredentialReady, Status: metav1.ConditionTrue}}
+	cp.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionAdminCredentialReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonAdminCredentialAccepted, LastTransitionTime: metav1.Now()}}
 	document, err := clouds.Render(order.CloudName, clouds.Cloud{AuthURL: w.Keystone.URL + "/v3", Password: &clouds.PasswordAuth{
 		Username: "admin", UserDomainName: "Default", Password: AdminPassword,
 	}})
 	w.Must(err)
 	return []client.Object{
 		cp,
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: PlaneNamespace, Name: order.AdminCloudName(cp)}, Data: map[string][]byte{order.CloudsKey: document}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+			Namespace: PlaneNamespace, Name: order.AdminCloudName(cp), Labels: map[string]string{order.ManagedByLabel: order.ManagedByValue},
+		}, Data: map[string][]byte{order.CloudsKey: document}},
 	}
 }
 
