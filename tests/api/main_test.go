@@ -55,15 +55,16 @@ func run(m *testing.M) (code int, err error) {
 		ControlPlaneStartTimeout: 2 * time.Minute,
 		ControlPlaneStopTimeout:  time.Minute,
 	}
-	config, err = environment.Start()
-	if err != nil {
-		return 0, fmt.Errorf("starting kube-apiserver and etcd of %s: %w", assets, err)
-	}
+	// Stopping comes first: a start that fails at the CRDs leaves kube-apiserver and etcd running.
 	defer func() {
 		if stopped := environment.Stop(); stopped != nil && err == nil {
 			err = fmt.Errorf("stopping the control plane: %w", stopped)
 		}
 	}()
+	config, err = environment.Start()
+	if err != nil {
+		return 0, fmt.Errorf("starting kube-apiserver and etcd of %s: %w", assets, err)
+	}
 	// The tests are the only client, and admission is what they measure, not client-side throttling.
 	config.QPS, config.Burst = -1, -1
 
