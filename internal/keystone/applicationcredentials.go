@@ -5,7 +5,6 @@ package keystone
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -24,10 +23,6 @@ type ApplicationCredential struct {
 	Roles []Role
 }
 
-// expiryLayouts are how Keystone writes expires_at: without a zone, meaning UTC. RFC 3339 is there
-// for a release that mends this.
-var expiryLayouts = []string{"2006-01-02T15:04:05.999999", time.RFC3339Nano}
-
 // UnmarshalJSON implements json.Unmarshaler for Keystone's own form.
 func (c *ApplicationCredential) UnmarshalJSON(data []byte) error {
 	var raw struct {
@@ -35,24 +30,17 @@ func (c *ApplicationCredential) UnmarshalJSON(data []byte) error {
 		Name        string  `json:"name"`
 		Description string  `json:"description"`
 		ProjectID   string  `json:"project_id"`
-		ExpiresAt   *string `json:"expires_at"`
+		ExpiresAt   *moment `json:"expires_at"`
 		Roles       []Role  `json:"roles"`
 	}
 	if err := json.Unmarshal(data, &raw); err != nil {
 		return err
 	}
 	*c = ApplicationCredential{ID: raw.ID, Name: raw.Name, Description: raw.Description, ProjectID: raw.ProjectID, Roles: raw.Roles}
-	if raw.ExpiresAt == nil {
-		return nil
+	if raw.ExpiresAt != nil {
+		c.ExpiresAt = &raw.ExpiresAt.Time
 	}
-	for _, layout := range expiryLayouts {
-		if at, err := time.Parse(layout, *raw.ExpiresAt); err == nil {
-			at = at.UTC()
-			c.ExpiresAt = &at
-			return nil
-		}
-	}
-	return errors.New("expires_at is no time")
+	return nil
 }
 
 // ApplicationCredentials lists all application credentials of a user, in every project. It asks as

@@ -66,6 +66,15 @@ func TestLogin(t *testing.T) {
 			t.Errorf("printing the session shows a secret: %s", text)
 		}
 	})
+	t.Run("with_a_credential_that_ends_before_its_token_would", func(t *testing.T) {
+		keystone.credentials["18cb"] = fakeCredential{user: "u-agent", name: "credential-v2", secret: agentSecret, expiresAt: "2126-03-31T12:00:00.000000"}
+		cloud := keystone.adminCloud()
+		cloud.Password, cloud.ApplicationCredential = nil, &clouds.ApplicationCredentialAuth{ID: "18cb", Secret: agentSecret}
+		session := mustLogin(t, service, cloud)
+		if want := time.Date(2126, 3, 31, 12, 0, 0, 0, time.UTC); !session.Expiry.Equal(want) {
+			t.Errorf("the token ends at %s, want %s", session.Expiry, want)
+		}
+	})
 	t.Run("with_an_unscoped_password", func(t *testing.T) {
 		cloud := keystone.adminCloud()
 		cloud.Password.ProjectName, cloud.Password.ProjectDomainName = "", ""

@@ -114,9 +114,9 @@ func (s *Session) begin(created tokens.CreateResult, started, ended time.Time) e
 	}
 	var token struct {
 		Token *struct {
-			IssuedAt  time.Time `json:"issued_at"`
-			ExpiresAt time.Time `json:"expires_at"`
-			Roles     []Role    `json:"roles"`
+			IssuedAt  moment `json:"issued_at"`
+			ExpiresAt moment `json:"expires_at"`
+			Roles     []Role `json:"roles"`
 			User      struct {
 				ID string `json:"id"`
 			} `json:"user"`
@@ -139,7 +139,7 @@ func (s *Session) begin(created tokens.CreateResult, started, ended time.Time) e
 	s.UserID = token.Token.User.ID
 	s.ProjectID = token.Token.Project.ID
 	s.Roles = token.Token.Roles
-	s.Expiry = token.Token.ExpiresAt
+	s.Expiry = token.Token.ExpiresAt.Time
 	s.catalog.Entries = token.Token.Catalog
 	s.loggedInAt = ended
 
