@@ -53,7 +53,7 @@ build: ## Build the operator into bin/
 run: manifests ## Run the operator on this machine against $KUBECONFIG
 	go run -tags timetzdata ./cmd/c5c3-operator $(RUN_ARGS)
 generate: ## Generate the DeepCopy methods
-	$(call tool,controller-gen) object:headerFile=hack/boilerplate.go.txt paths=./api/... paths=./internal/externalsecrets/...
+	$(call tool,controller-gen) object:headerFile=hack/boilerplate.go.txt paths=./api/... paths=./internal/externalsecrets/... paths=./controllers/keystoneroleassignment/korcapi/...
 manifests: ## Generate CRDs and the operator's ClusterRole into config/
 	$(call tool,controller-gen) crd paths=./api/... output:crd:artifacts:config=config/crd/bases
 	$(call tool,controller-gen) rbac:roleName=c5c3-operator paths=./controllers/... paths=./cmd/... output:rbac:artifacts:config=config/rbac

@@ -2,10 +2,14 @@ package keystoneapplicationcredential
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	orcv1alpha1 "github.com/k-orc/openstack-resource-controller/v2/api/v1alpha1"
 
 	"github.com/c5c3/c5c3-operator/api/v1alpha1"
 	"github.com/c5c3/c5c3-operator/controllers/order"
@@ -87,7 +91,26 @@ func (s *state) proof(ctx context.Context) (map[string]keystone.ApplicationCrede
 	}
 	s.rememberSkew(session.Skew())
 	s.input.KeystoneNow = s.Now.Add(session.Skew())
-	return session.Proof(ctx, s.user.Status.UserID, s.Child(credentialPrefix))
+	userID, err := s.keystoneUser(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return session.Proof(ctx, userID, s.Child(credentialPrefix))
+}
+
+// keystoneUser is the Keystone id of the ordered user, from K-ORC's object in the ControlPlane's
+// namespace. The id in the user order's status says the same, but whoever may write a status on the
+// order's cluster could have the operator ask about somebody else, and take the silence for proof.
+func (s *state) keystoneUser(ctx context.Context) (string, error) {
+	user := &orcv1alpha1.User{}
+	key := types.NamespacedName{Namespace: s.ChildNamespace(), Name: s.UserChild(s.user.Name, "user")}
+	if err := s.Management.Get(ctx, key, user); err != nil {
+		return "", fmt.Errorf("reading K-ORC's User %s: %w", key, err)
+	}
+	if user.Status.ID == nil {
+		return "", fmt.Errorf("K-ORC's User %s reports no Keystone id yet", key)
+	}
+	return *user.Status.ID, nil
 }
 
 // settle takes the list for an answer to every question about existence.
@@ -182,7 +205,11 @@ func (s *state) revoke(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	found, err := session.Proof(ctx, s.user.Status.UserID, name)
+	userID, err := s.keystoneUser(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := session.Proof(ctx, userID, name)
 	if err != nil {
 		return err
 	}
@@ -190,7 +217,7 @@ func (s *state) revoke(ctx context.Context, name string) error {
 	if !held {
 		return nil
 	}
-	if err := session.DeleteApplicationCredential(ctx, s.user.Status.UserID, credential.ID); err != nil {
+	if err := session.DeleteApplicationCredential(ctx, userID, credential.ID); err != nil {
 		return err
 	}
 	s.Eventf(corev1.EventTypeWarning, "RevocationRepaired", "Revoke",

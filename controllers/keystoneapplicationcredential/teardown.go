@@ -156,13 +156,10 @@ func (s *state) revokeAll(ctx context.Context) (gone bool, err error) {
 	return true, nil
 }
 
-// userIDs finds the Keystone user that the credentials belong to: by the user's order, by K-ORC's
-// object of it, or by the name in the mint document, in this order. A user that Keystone does not
-// have took its credentials along.
+// userIDs finds the Keystone user that the credentials belong to: by K-ORC's object of it, or by the
+// name in the mint document. Both live in the ControlPlane's namespace (see keystoneUser). A user that
+// Keystone does not have took its credentials along.
 func (s *state) userIDs(ctx context.Context, session *keystone.Session) ([]string, error) {
-	if s.user.Status.UserID != "" {
-		return []string{s.user.Status.UserID}, nil
-	}
 	korcUser := &orcv1alpha1.User{}
 	key := types.NamespacedName{Namespace: s.ChildNamespace(), Name: s.UserChild(s.order.Spec.UserRef.Name, "user")}
 	err := s.Live.Get(ctx, key, korcUser)
