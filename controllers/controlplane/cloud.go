@@ -60,22 +60,34 @@ func (p *pass) adminCloud(ctx context.Context) (*adminDocument, error) {
 		if !p.held() {
 			return nil, nil
 		}
-		old, oldBundle, err := order.AdminCloud(ctx, p.live, p.cp)
-		if apierrors.IsNotFound(err) {
-			p.seen.lost = true
-			return nil, nil
-		}
-		if err != nil {
+		old, err := p.oldCloud(ctx)
+		if err != nil || old == nil {
 			return nil, err
 		}
-		if missingPassword != "" && old.Password != nil {
-			password = old.Password.Password
+		if missingPassword != "" {
+			password = old.cloud.Password.Password
 		}
 		if missingBundle != "" {
-			bundle = oldBundle
+			bundle = old.bundle
 		}
 	}
 	return p.writeAdminCloud(ctx, password, bundle)
+}
+
+// oldCloud is the cloud that is there, nil when there is none that anybody could log in with.
+func (p *pass) oldCloud(ctx context.Context) (*adminDocument, error) {
+	secret := &corev1.Secret{}
+	key := types.NamespacedName{Namespace: p.cp.Namespace, Name: order.AdminCloudName(p.cp)}
+	if err := p.live.Get(ctx, key, secret); client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("reading the admin password cloud %s: %w", key, err)
+	}
+	parsed, err := clouds.Parse(secret.Data[order.CloudsKey])
+	cloud, ok := parsed[order.CloudName]
+	if err != nil || !ok || cloud.Password == nil || cloud.Password.Password == "" {
+		p.seen.lost = true
+		return nil, nil //nolint:nilerr // a document that cannot be read is as good as none
+	}
+	return &adminDocument{cloud: cloud, text: secret.Data[order.CloudsKey], bundle: secret.Data[order.CACertKey]}, nil
 }
 
 func (p *pass) writeAdminCloud(ctx context.Context, password string, bundle []byte) (*adminDocument, error) {
