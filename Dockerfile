@@ -16,9 +16,8 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-# timetzdata embeds the time zones, since the image has no /usr/share/zoneinfo.
 RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -buildvcs=false \
-    -tags timetzdata -ldflags "-s -w -X main.version=$VERSION" -o /out/manager ./cmd/c5c3-operator
+    -ldflags "-s -w -X main.version=$VERSION" -o /out/manager ./cmd/c5c3-operator
 RUN mkdir -m 1777 /out/tmp \
  && echo 'root:x:0:0:root:/:/sbin/nologin' >/out/passwd \
  && echo 'nonroot:x:65532:65532:nonroot:/:/sbin/nologin' >>/out/passwd \

@@ -30,8 +30,7 @@ export VERSION REVISION IMG IMAGE_TAR IMAGE_PLATFORMS IMAGE_BUILDER OPERATOR_NAM
 STACK := go -C tests/stack run ./cmd/stack
 KUBECTL := hack/kubectl.sh
 tool = $$(hack/tools/tool.sh $(1))
-# `timetzdata` embeds the time zones: the image has no /usr/share/zoneinfo.
-BUILD_ARGS := -tags timetzdata -ldflags '-s -w -X main.version=$(VERSION)'
+BUILD_ARGS := -ldflags '-s -w -X main.version=$(VERSION)'
 
 ##@ Try it
 .PHONY: demo stack-up stack-status stack-down stack-deploy
@@ -51,7 +50,7 @@ stack-deploy: ## Start the stack, build the image, load it into the node, deploy
 build: ## Build the operator into bin/
 	go build $(BUILD_ARGS) -o bin/ ./cmd/...
 run: manifests ## Run the operator on this machine against $KUBECONFIG
-	go run -tags timetzdata ./cmd/c5c3-operator $(RUN_ARGS)
+	go run ./cmd/c5c3-operator $(RUN_ARGS)
 generate: ## Generate the DeepCopy methods
 	$(call tool,controller-gen) object:headerFile=hack/boilerplate.go.txt paths=./api/... paths=./internal/externalsecrets/... paths=./controllers/keystoneroleassignment/korcapi/...
 manifests: ## Generate CRDs and the operator's ClusterRole into config/

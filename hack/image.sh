@@ -17,7 +17,7 @@ go)
 	for platform in ${IMAGE_PLATFORMS//,/ }; do
 		binary=bin/${platform//\//-}/manager
 		say "building $binary"
-		GOOS=${platform%%/*} GOARCH=$(cut -d/ -f2 <<<"$platform") go build -tags timetzdata \
+		GOOS=${platform%%/*} GOARCH=$(cut -d/ -f2 <<<"$platform") go build \
 			-ldflags "-s -w -X main.version=$VERSION" -o "$binary" ./cmd/c5c3-operator
 		binaries+=(-binary "$platform=$PWD/$binary")
 	done
