@@ -20,8 +20,8 @@ import (
 	"github.com/c5c3/c5c3-operator/internal/externalsecrets"
 )
 
-// +kubebuilder:rbac:groups=c5c3.io,resources=keystoneapplicationcredentials,verbs=get;list;watch;update;patch
-// +kubebuilder:rbac:groups=c5c3.io,resources=keystoneapplicationcredentials/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=c5c3.io,resources=keystoneapplicationcredentials,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=c5c3.io,resources=keystoneapplicationcredentials/status,verbs=patch
 // +kubebuilder:rbac:groups=c5c3.io,resources=keystoneapplicationcredentials/finalizers,verbs=update
 // +kubebuilder:rbac:groups=c5c3.io,resources=keystoneusers;keystoneprojects;keystoneroleassignments;controlplanes,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;create;patch;delete
