@@ -116,7 +116,7 @@ plane=$(sample ControlPlane | awk '/^  namespace:/ { print $2 }')
 name_of() { sample "$1" | awk '/^metadata:/ { inside = 1 } inside && /^  name:/ { print $2; exit }'; }
 user=$(name_of KeystoneUser) project=$(name_of KeystoneProject) assignment=$(name_of KeystoneRoleAssignment)
 order=$(name_of KeystoneApplicationCredential) cp=$(name_of ControlPlane)
-orders=("kappcred/$order" "krole/$assignment" "kuser/$user" "kproj/$project")
+orders=("kappcred/$order" "krole/$assignment" "kuser/$user" "kproject/$project")
 of() { kubectl -n "$owner" get "$1" "$2" -o "jsonpath={$3}"; }
 gone() { [[ -z $(kubectl -n "$owner" get "$1" -o name --ignore-not-found) ]]; }
 remove_orders() {
@@ -153,13 +153,13 @@ wait_for "the operator gets into Keystone" 15 180 plane_ready
 wait_for "the credential order is accepted" 5 60 accepted
 wait_for "the user is in Keystone" 15 180 ready kuser "$user"
 held "Keystone's id of the user: $(of kuser "$user" .status.userID)"
-wait_for "the project is in Keystone" 15 180 ready kproj "$project"
-held "Keystone's id of the project: $(of kproj "$project" .status.projectID)"
+wait_for "the project is in Keystone" 15 180 ready kproject "$project"
+held "Keystone's id of the project: $(of kproject "$project" .status.projectID)"
 wait_for "the role is assigned" 15 180 ready krole "$assignment"
 wait_for "the credential is minted, backed up and delivered" 20 240 ready kappcred "$order"
 first=$(of kappcred "$order" .status.credentialID)
 held "Keystone's id of the credential: $first"
-show kubectl -n "$owner" get kuser,kproj,krole,kappcred
+show kubectl -n "$owner" get kuser,kproject,krole,kappcred
 
 chapter "The backup came first"
 hash=$(printf '/%s/%s' "$owner" "$order" | sha256sum | cut -c1-8)
@@ -190,7 +190,7 @@ fetch "$folder/first.yaml"
 tell "\$ OS_CLIENT_CONFIG_FILE=clouds.yaml openstack --os-cloud c5c3 token issue -c project_id -c user_id"
 login "$folder/first.yaml" || { quote <"$folder/first.yaml.said"; give_up "the openstack client cannot log in with the delivered clouds.yaml"; }
 quote <"$folder/first.yaml.said"
-grep -qx "$(of kproj "$project" .status.projectID)" "$folder/first.yaml.said" || give_up "the token is for another project"
+grep -qx "$(of kproject "$project" .status.projectID)" "$folder/first.yaml.said" || give_up "the token is for another project"
 grep -qx "$(of kuser "$user" .status.userID)" "$folder/first.yaml.said" || give_up "the token is for another user"
 held "Keystone gives a token for the ordered user on the ordered project"
 
@@ -231,7 +231,7 @@ held "what is delivered works"
 
 chapter "Deletion"
 tell "All four orders at once. Each holds until what needs it is gone: credential, role, then user and project."
-keystone_user=$(of kuser "$user" .status.userID) keystone_project=$(of kproj "$project" .status.projectID)
+keystone_user=$(of kuser "$user" .status.userID) keystone_project=$(of kproject "$project" .status.projectID)
 remove_orders
 children=$(kubectl -n "$plane" get applicationcredentials.openstack.k-orc.cloud,users.openstack.k-orc.cloud,projects.openstack.k-orc.cloud,pushsecrets.external-secrets.io,secrets \
 	-o 'jsonpath={range .items[*]}{.kind} {.metadata.name} {.metadata.labels}{"\n"}{end}' | grep "\"$owner\"" | cut -d' ' -f1,2 || true)
