@@ -320,7 +320,16 @@ func (s *Stack) LoadImage(ctx context.Context, reference, archive string) error 
 	if err != nil {
 		return err
 	}
-	if _, err := s.ctr(ctx, "images", "import", "--index-name", reference, absolute); err != nil {
+	// An archive whose image carries the name already gives it to two things, the index and the image in
+	// it. The last one keeps it, and containerd may collect the other before ctr has unpacked it.
+	err = s.poll(ctx, 30*time.Second, func(ctx context.Context) error {
+		_, err := s.ctr(ctx, "images", "import", "--index-name", reference, absolute)
+		if err != nil && !strings.Contains(err.Error(), "not found") {
+			return permanent{err}
+		}
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	after, err := s.ctr(ctx, "images", "ls", "-q")
