@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -23,17 +24,18 @@ import (
 	"github.com/c5c3/c5c3-operator/internal/externalsecrets"
 )
 
-// TestManager starts the operator as the command does, on an API server that knows neither K-ORC nor
+// TestManager starts the operator as the command does, with the roles it is deployed with, on an API server that knows neither K-ORC nor
 // External Secrets Operator, and has both come, and one go and come back.
 func TestManager(t *testing.T) {
 	config := dependenciestest.StartAPIServer(t, "../..")
 	probes := freeAddress(t)
-	o, err := parse([]string{"--metrics-bind-address=0", "--health-probe-bind-address=" + probes, "--log-level=DEBUG"}, io.Discard)
+	o, err := parse([]string{"--metrics-bind-address=0", "--health-probe-bind-address=" + probes,
+		"--leader-elect", "--leader-election-namespace=" + dependenciestest.OperatorNamespace, "--log-level=DEBUG"}, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctrl.SetLogger(o.logger(t.Output()))
-	mgr, err := newManager(t.Context(), config, o)
+	mgr, err := newManager(t.Context(), dependenciestest.AsOperator(t, config, "../.."), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,6 +55,19 @@ func TestManager(t *testing.T) {
 		"PushSecret (external-secrets.io/v1alpha1)", "SecretStore, ClusterSecretStore (external-secrets.io/v1)")
 	w.condition(v1alpha1.ConditionAdminCredentialReady, metav1.ConditionFalse, v1alpha1.ReasonWaitingForAdminPassword, "openstack/keystone-admin", `"password"`)
 	w.condition(v1alpha1.ConditionSecretStoreReady, metav1.ConditionFalse, v1alpha1.ReasonSecretStoreNotReady, "SecretStore")
+
+	w.eventually("an Event says so", func() error {
+		list := &eventsv1.EventList{}
+		if err := kube.List(t.Context(), list, client.InNamespace("openstack")); err != nil {
+			return err
+		}
+		for _, event := range list.Items {
+			if event.Reason == v1alpha1.ReasonKindsMissing && event.Regarding.Name == "cp" && event.Type == corev1.EventTypeWarning {
+				return nil
+			}
+		}
+		return fmt.Errorf("there are %d others", len(list.Items))
+	})
 
 	dependenciestest.InstallKORC(t, config)
 	w.condition(v1alpha1.ConditionDependenciesReady, metav1.ConditionFalse, v1alpha1.ReasonKindsMissing, "PushSecret", "!Domain")

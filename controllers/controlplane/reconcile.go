@@ -124,7 +124,7 @@ func (r *reconciler) begin(ctx context.Context, key types.NamespacedName) (*pass
 		now:    r.env.Clock.Now().Truncate(time.Second),
 		client: local.GetClient(), live: local.GetAPIReader(),
 		recorder: local.GetEventRecorder(string(order.FieldManager)),
-		log:      log.FromContext(ctx),
+		log:      log.FromContext(ctx).WithValues("namespace", key.Namespace, "name", key.Name),
 		after:    refresh,
 	}, nil
 }

@@ -9,12 +9,16 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
 
 	"github.com/c5c3/c5c3-operator/internal/externalsecrets"
 )
@@ -44,6 +48,44 @@ func StartAPIServer(t *testing.T, root string) *rest.Config {
 		}
 	})
 	return config
+}
+
+// OperatorNamespace is where the operator's ServiceAccount is in tests.
+const OperatorNamespace = "c5c3-operator-system"
+
+// AsOperator is a config of the operator's ServiceAccount, which may do what the roles in the folder
+// config/rbac at root say and nothing else.
+func AsOperator(t *testing.T, config *rest.Config, root string) *rest.Config {
+	t.Helper()
+	kube, err := client.New(config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	create := func(object client.Object) {
+		t.Helper()
+		if err := kube.Create(t.Context(), object); err != nil {
+			t.Fatalf("creating %T %s: %v", object, object.GetName(), err)
+		}
+	}
+	create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: OperatorNamespace}})
+	for file, object := range map[string]client.Object{
+		"role.yaml": &rbacv1.ClusterRole{}, "role_binding.yaml": &rbacv1.ClusterRoleBinding{},
+		"leader_election_role.yaml": &rbacv1.Role{}, "leader_election_role_binding.yaml": &rbacv1.RoleBinding{},
+	} {
+		text, err := os.ReadFile(filepath.Join(root, "config", "rbac", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Kustomize replaces the placeholder with the namespace of config/default.
+		text = []byte(strings.ReplaceAll(string(text), "namespace: system", "namespace: "+OperatorNamespace))
+		if err := yaml.UnmarshalStrict(text, object); err != nil {
+			t.Fatalf("reading %s: %v", file, err)
+		}
+		create(object)
+	}
+	operator := rest.CopyConfig(config)
+	operator.Impersonate.UserName = "system:serviceaccount:" + OperatorNamespace + ":c5c3-operator"
+	return operator
 }
 
 // InstallKORC has the API server serve the kinds of the K-ORC release that the operator is built
