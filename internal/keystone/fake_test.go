@@ -137,7 +137,7 @@ func (k *fakeKeystone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		var users []any
 		for id, u := range k.users {
 			if u.name == r.URL.Query().Get("name") {
-				users = append(users, map[string]any{"id": id, "name": u.name, "enabled": u.enabled, "domain_id": r.URL.Query().Get("domain_id")})
+				users = append(users, map[string]any{"id": id, "name": u.name, "description": "d", "enabled": u.enabled, "domain_id": r.URL.Query().Get("domain_id")})
 			}
 		}
 		fakeAnswer(w, 200, map[string]any{"users": append([]any{}, users...), "links": map[string]any{"next": nil}})
@@ -149,7 +149,7 @@ func (k *fakeKeystone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		switch {
 		case len(parts) == 2:
-			fakeAnswer(w, 200, map[string]any{"user": map[string]any{"id": parts[1], "name": user.name, "enabled": user.enabled, "domain_id": "default"}})
+			fakeAnswer(w, 200, map[string]any{"user": map[string]any{"id": parts[1], "name": user.name, "description": "d", "enabled": user.enabled, "domain_id": "default"}})
 		case len(parts) == 3:
 			listed := []any{}
 			for id, c := range k.credentials {

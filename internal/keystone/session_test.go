@@ -149,7 +149,7 @@ func TestUsers(t *testing.T) {
 	session := mustLogin(t, New(Config{}), keystone.adminCloud())
 
 	user, err := session.User(t.Context(), "u-off")
-	if err != nil || user.Enabled || user.Name != "off" || user.DomainID != "default" {
+	if err != nil || user.Enabled || user.Name != "off" || user.Description != "d" || user.DomainID != "default" {
 		t.Errorf("got %+v (%v)", user, err)
 	}
 	_, err = session.User(t.Context(), "nobody")
@@ -160,7 +160,7 @@ func TestUsers(t *testing.T) {
 		}
 	}
 	found, err := session.FindUsers(t.Context(), "agent", "default")
-	if wanted := []User{{ID: "u-agent", Name: "agent", DomainID: "default", Enabled: true}}; err != nil || !reflect.DeepEqual(found, wanted) {
+	if wanted := []User{{ID: "u-agent", Name: "agent", DomainID: "default", Description: "d", Enabled: true}}; err != nil || !reflect.DeepEqual(found, wanted) {
 		t.Errorf("got %+v (%v), want %+v", found, err, wanted)
 	}
 	if found, err = session.FindUsers(t.Context(), "a b&c", ""); err != nil || len(found) != 0 {

@@ -13,6 +13,9 @@ type User struct {
 	ID       string `json:"id"`
 	Name     string `json:"name"`
 	DomainID string `json:"domain_id"`
+	// Description is free text, empty when there is none. The operator's own users name their order
+	// in it.
+	Description string `json:"description"`
 	// Enabled users may log in.
 	Enabled bool `json:"enabled"`
 }
