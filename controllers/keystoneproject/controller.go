@@ -37,7 +37,7 @@ func Setup(ctx context.Context, env order.Environment, options controller.TypedO
 		}
 		return nil
 	})
-	return order.Setup(ctx, env.NewBase(order.ProjectKind), newSteps(), env.Late, order.Watches{
+	return order.Setup(ctx, env.NewBase(order.ProjectKind), steps{}, env.Late, order.Watches{
 		Siblings: []order.SiblingWatch{
 			{Object: &v1alpha1.KeystoneRoleAssignment{}, Handler: named},
 			{Object: &v1alpha1.KeystoneApplicationCredential{}, Handler: named},

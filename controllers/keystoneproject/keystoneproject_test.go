@@ -34,7 +34,7 @@ func newWorld(t *testing.T, orders ...client.Object) *ordertest.World {
 	if len(orders) == 0 {
 		orders = []client.Object{ordered("workflow", "")}
 	}
-	return ordertest.NewWorld(t, order.ProjectKind, newSteps(), orders...)
+	return ordertest.NewWorld(t, order.ProjectKind, steps{}, orders...)
 }
 
 func status(t *testing.T, w *ordertest.World) v1alpha1.KeystoneProjectStatus {

@@ -7,7 +7,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	orcv1alpha1 "github.com/k-orc/openstack-resource-controller/v2/api/v1alpha1"
 
@@ -61,7 +60,7 @@ func (s *pass) free(ctx context.Context) *order.Outcome {
 			"nothing is created before Keystone itself has said that project name %q is free: %v", name, err)
 	}
 	for _, project := range found {
-		if project.Description != s.mark() {
+		if project.Description != s.Mark() {
 			return order.Wait(v1alpha1.ReasonProjectCollision, order.WaitLong,
 				"Keystone has a project of the name %q (id %s) in domain %q, and the operator never takes one over; delete or rename that project, or delete the order and create it under another name",
 				name, project.ID, order.AdminDomain(s.ControlPlane))
@@ -70,23 +69,26 @@ func (s *pass) free(ctx context.Context) *order.Outcome {
 	return nil
 }
 
-// claim makes the K-ORC Project, unless another order of this ControlPlane was first. Both could have
-// found the name free: K-ORC creates the project a moment after its object, and would then give one
-// project to two orders, and take it away from both when either is deleted.
+// claim makes the K-ORC Project, unless another order of this ControlPlane was first.
 func (s *pass) claim(ctx context.Context) *order.Outcome {
-	s.claims.Lock()
-	defer s.claims.Unlock()
-	if s.managed == nil {
-		rival, err := s.rival(ctx)
-		if err != nil {
-			return order.Fail(v1alpha1.ReasonProjectError, err)
-		}
-		if rival {
-			// Whose it is stays unsaid: namespaces are not told of one another.
-			return order.Wait(v1alpha1.ReasonProjectCollision, order.WaitLong,
-				"another K-ORC Project in namespace %q claims the project name %q; delete the order and create it under another name", s.ChildNamespace(), s.project.EffectiveProjectName())
-		}
+	if s.managed != nil {
+		return s.apply(ctx)
 	}
+	outcome := s.Claim(ctx, order.Claim{
+		Name: s.project.EffectiveProjectName(), Noun: "project", Domain: *s.domainRef(),
+		Child: s.Child(projectChild), Objects: &orcv1alpha1.ProjectList{}, Collision: v1alpha1.ReasonProjectCollision,
+	}, func() *order.Outcome { return s.apply(ctx) })
+	if outcome != nil {
+		return outcome
+	}
+	if err := s.Delete(ctx, &orcv1alpha1.Project{ObjectMeta: s.ChildMeta(probeChild)}); err != nil {
+		return order.Fail(v1alpha1.ReasonProjectError, err)
+	}
+	return nil
+}
+
+// apply writes the K-ORC Project.
+func (s *pass) apply(ctx context.Context) *order.Outcome {
 	managed := &orcv1alpha1.Project{ObjectMeta: s.ChildMeta(projectChild)}
 	managed.Spec = orcv1alpha1.ProjectSpec{
 		ManagementPolicy: orcv1alpha1.ManagementPolicyManaged,
@@ -94,41 +96,15 @@ func (s *pass) claim(ctx context.Context) *order.Outcome {
 		CloudCredentialsRef: order.AdminCloudRef(s.ControlPlane),
 		Resource: &orcv1alpha1.ProjectResourceSpec{
 			Name:        ptr.To(orcv1alpha1.KeystoneName(s.project.EffectiveProjectName())),
-			Description: ptr.To(s.mark()),
+			Description: ptr.To(s.Mark()),
 			DomainRef:   s.domainRef(),
 		},
 	}
 	if err := s.Apply(ctx, managed); err != nil {
 		return order.Fail(v1alpha1.ReasonProjectError, err)
 	}
-	if s.managed == nil {
-		if err := s.Delete(ctx, &orcv1alpha1.Project{ObjectMeta: s.ChildMeta(probeChild)}); err != nil {
-			return order.Fail(v1alpha1.ReasonProjectError, err)
-		}
-	}
 	s.managed = managed
 	return nil
-}
-
-// rival tells whether another managed K-ORC Project in the namespace has the name, live.
-func (s *pass) rival(ctx context.Context) (bool, error) {
-	list := &orcv1alpha1.ProjectList{}
-	if err := s.Live.List(ctx, list, client.InNamespace(s.ChildNamespace())); err != nil {
-		return false, fmt.Errorf("listing K-ORC's Projects in namespace %s: %w", s.ChildNamespace(), err)
-	}
-	wanted := order.FoldName(s.project.EffectiveProjectName())
-	for i := range list.Items {
-		other := &list.Items[i]
-		resource := other.Spec.Resource
-		if resource == nil || other.Name == s.Child(projectChild) {
-			continue
-		}
-		name := string(ptr.Deref(resource.Name, orcv1alpha1.KeystoneName(other.Name)))
-		if order.FoldName(name) == wanted && ptr.Deref(resource.DomainRef, "") == *s.domainRef() {
-			return true, nil
-		}
-	}
-	return false, nil
 }
 
 // namesakes are Keystone's projects of the order's name, in its domain.
@@ -163,14 +139,4 @@ func (s *pass) domainID(ctx context.Context) (string, error) {
 
 func (s *pass) domainRef() *orcv1alpha1.KubernetesNameRef {
 	return ptr.To(orcv1alpha1.KubernetesNameRef(order.DomainImportName(s.ControlPlane)))
-}
-
-// mark is the description that the operator's projects carry. It names the order for whoever reads it
-// in Keystone; the UID makes it this order and not a later one, or one of the same name elsewhere.
-func (s *pass) mark() string {
-	cluster := ""
-	if s.Key.Cluster != "" {
-		cluster = " on cluster " + s.Key.Cluster
-	}
-	return fmt.Sprintf("KeystoneProject %s/%s%s (uid %s)", s.Key.Namespace, s.Key.Name, cluster, s.project.UID)
 }

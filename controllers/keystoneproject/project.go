@@ -130,7 +130,7 @@ func (s *pass) there(ctx context.Context) (bool, error) {
 	}
 	found, err := s.namesakes(ctx)
 	for _, project := range found {
-		if project.Description == s.mark() {
+		if project.Description == s.Mark() {
 			return true, nil
 		}
 	}

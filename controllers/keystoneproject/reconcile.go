@@ -2,7 +2,6 @@ package keystoneproject
 
 import (
 	"context"
-	"sync"
 
 	orcv1alpha1 "github.com/k-orc/openstack-resource-controller/v2/api/v1alpha1"
 
@@ -10,33 +9,26 @@ import (
 	"github.com/c5c3/c5c3-operator/controllers/order"
 )
 
-// steps are what a KeystoneProject adds to the scaffold.
-type steps struct {
-	// claims keeps one order at a time between "nobody else has the name" and the K-ORC Project
-	// that takes it (see pass.claim). One operator works at a time, so a mutex is enough.
-	claims *sync.Mutex
-}
+// steps are what a KeystoneProject adds to the scaffold. They keep nothing between two passes.
+type steps struct{}
 
 var _ order.Steps = steps{}
-
-func newSteps() steps { return steps{claims: &sync.Mutex{}} }
 
 // pass is one look at one KeystoneProject.
 type pass struct {
 	*order.Pass
-	claims  *sync.Mutex
 	project *v1alpha1.KeystoneProject
 	// managed is K-ORC's Project of the order, nil while there is none.
 	managed *orcv1alpha1.Project
 }
 
-func (s steps) newPass(p *order.Pass) *pass {
-	return &pass{Pass: p, claims: s.claims, project: p.Order.(*v1alpha1.KeystoneProject)} //nolint:errcheck // the kind's own constructor made it
+func newPass(p *order.Pass) *pass {
+	return &pass{Pass: p, project: p.Order.(*v1alpha1.KeystoneProject)} //nolint:errcheck // the kind's own constructor made it
 }
 
 // Provision implements order.Steps.
-func (s steps) Provision(ctx context.Context, p *order.Pass) {
-	state := s.newPass(p)
+func (steps) Provision(ctx context.Context, p *order.Pass) {
+	state := newPass(p)
 	outcome := order.Run(state, []order.Step[*pass]{
 		{Name: "kind", Do: with(ctx, (*pass).kindServed)},
 		{Name: "name", Do: with(ctx, (*pass).nameAdmitted)},
@@ -49,8 +41,8 @@ func (s steps) Provision(ctx context.Context, p *order.Pass) {
 }
 
 // Teardown implements order.Steps.
-func (s steps) Teardown(ctx context.Context, p *order.Pass) bool {
-	state := s.newPass(p)
+func (steps) Teardown(ctx context.Context, p *order.Pass) bool {
+	state := newPass(p)
 	if p.ControlPlane == nil {
 		state.abandon(ctx)
 		return true

@@ -121,14 +121,14 @@ func (s *pass) prove(ctx context.Context) *order.Outcome {
 	}
 	var deleted string
 	for _, project := range survivors {
-		if project.Description != s.mark() {
+		if project.Description != s.Mark() {
 			if project.ID != s.project.Status.ProjectID {
 				continue // a namesake that somebody else made
 			}
 			// The id is only what status says, and status is no leave to delete anything.
 			return order.Wait(v1alpha1.ReasonWaitingForRevocation, order.WaitLong,
 				"Keystone still has project %q (id %s), and its description no longer names this order, so the operator does not delete it; whoever changed it deletes it, or sets the description back to %q",
-				s.project.EffectiveProjectName(), project.ID, s.mark())
+				s.project.EffectiveProjectName(), project.ID, s.Mark())
 		}
 		if err := s.repair(ctx, project); err != nil {
 			return s.unproven(err)

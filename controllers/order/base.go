@@ -52,8 +52,9 @@ type Base struct {
 	// AuditInterval is the time between two audits of one order, 0 for none.
 	AuditInterval time.Duration
 
-	audits sync.Map // Key -> time.Time of the next audit
-	skews  sync.Map // UID of a ControlPlane -> time.Duration
+	audits sync.Map   // Key -> time.Time of the next audit
+	skews  sync.Map   // UID of a ControlPlane -> time.Duration
+	claims sync.Mutex // one order of the kind at a time takes a name, see Pass.Claim
 }
 
 // Reconcile runs one pass: read, gates or teardown, steps, report.
