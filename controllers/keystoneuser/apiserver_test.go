@@ -58,6 +58,20 @@ func TestAgainstAnAPIServer(t *testing.T) {
 	w.eventually("the order is fulfilled", func() bool { return w.ready() })
 	first := string(w.delivered().Data["password"])
 
+	// A K-ORC User without the mark, as an earlier operator left it, gets the mark and nothing else.
+	described := w.korcUser(userChild)
+	described.Spec.Resource.Description = nil
+	w.must(direct.Update(t.Context(), described))
+	w.keystone.with(func() { w.keystone.users[w.order().Status.UserID].description = "" })
+	w.eventually("the user names its order again", func() bool {
+		var description string
+		w.keystone.with(func() { description = w.keystone.users[w.order().Status.UserID].description })
+		return w.ready() && description == fmt.Sprintf("KeystoneUser %s/%s (uid %s)", orderKey.Namespace, orderKey.Name, w.order().UID)
+	})
+	if status := w.order().Status; status.PasswordGeneration != 1 || string(w.delivered().Data["password"]) != first {
+		t.Errorf("the password was touched: %+v", status)
+	}
+
 	w.must(direct.Delete(t.Context(), w.delivered()))
 	w.eventually("a deleted Secret is back", func() bool {
 		secret := w.delivered()

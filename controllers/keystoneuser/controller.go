@@ -4,6 +4,10 @@
 // K-ORC makes the user. What K-ORC v2.6.0 cannot be trusted with is asked of Keystone itself: that
 // the name is free before it is taken, that a password is good before it is delivered, and that the
 // user is gone before the order is released.
+//
+// Whose a user is says its description in Keystone, which names the order with its UID, and what K-ORC
+// and the operator keep in the ControlPlane's namespace. The id in the order's status is for its readers
+// only: whoever may write status on the order's cluster could put the administrator's there.
 package keystoneuser
 
 import (

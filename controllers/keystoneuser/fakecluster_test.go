@@ -134,7 +134,13 @@ func (w *fakeWorld) must(err error) {
 // pass lets the operator look once.
 func (w *fakeWorld) pass() reconcile.Result {
 	w.t.Helper()
-	result, err := w.base.Reconcile(w.t.Context(), mcreconcile.Request{Request: reconcile.Request{NamespacedName: orderKey}}, steps{})
+	return w.passOf(orderKey)
+}
+
+// passOf lets the operator look at one of several orders.
+func (w *fakeWorld) passOf(key types.NamespacedName) reconcile.Result {
+	w.t.Helper()
+	result, err := w.base.Reconcile(w.t.Context(), mcreconcile.Request{Request: reconcile.Request{NamespacedName: key}}, steps{})
 	w.must(err)
 	return result
 }
@@ -216,8 +222,8 @@ func (w *fakeWorld) korcUser(name string) *orcv1alpha1.User {
 
 const korcFinalizer = "openstack.k-orc.cloud/user"
 
-// korc plays K-ORC v2.6.0: it imports, creates or adopts by name, records the first password without
-// sending it to a user it adopted, and sends later ones.
+// korc plays K-ORC v2.6.0: it imports, creates or adopts by name, writes its description over that of a
+// user it adopted, records the first password without sending it to such a user, and sends later ones.
 func (w *fakeWorld) korc() {
 	w.t.Helper()
 	if w.korcIdle {
@@ -271,7 +277,7 @@ func (w *fakeWorld) korcManage(user *orcv1alpha1.User) {
 	}
 	password, name := string(secret.Data["password"]), string(*user.Spec.Resource.Name)
 	condition := meta.FindStatusCondition(user.Status.Conditions, orcv1alpha1.ConditionProgressing)
-	if user.Status.Resource != nil && user.Status.Resource.AppliedPasswordRef == ref && condition != nil && condition.Status == metav1.ConditionFalse {
+	if user.Status.Resource != nil && user.Status.Resource.AppliedPasswordRef == ref && condition != nil && condition.Status == metav1.ConditionFalse && condition.ObservedGeneration == user.Generation {
 		return // v2.6.0 never looks again by itself
 	}
 	if user.Status.ID == nil {
@@ -288,6 +294,9 @@ func (w *fakeWorld) korcManage(user *orcv1alpha1.User) {
 		})
 		return
 	}
+	w.keystone.with(func() {
+		w.keystone.users[*user.Status.ID].description = ptr.Deref(user.Spec.Resource.Description, "")
+	})
 	if user.Status.Resource == nil {
 		user.Status.Resource = &orcv1alpha1.UserResourceStatus{}
 	}

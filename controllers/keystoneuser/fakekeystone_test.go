@@ -25,6 +25,7 @@ type fakeKeystone struct {
 
 type fakeUser struct {
 	name, password string
+	description    string
 	disabled       bool
 }
 
@@ -58,7 +59,7 @@ func (k *fakeKeystone) find(name string) (id string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for candidate, user := range k.users {
-		if user.name == name {
+		if strings.EqualFold(user.name, name) {
 			id = candidate
 		}
 	}
@@ -113,7 +114,7 @@ func (k *fakeKeystone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (u *fakeUser) json(id string) any {
-	return map[string]any{"id": id, "name": u.name, "domain_id": "default", "enabled": !u.disabled}
+	return map[string]any{"id": id, "name": u.name, "description": u.description, "domain_id": "default", "enabled": !u.disabled}
 }
 
 func (k *fakeKeystone) login(w http.ResponseWriter, r *http.Request) {

@@ -35,6 +35,14 @@ type observation struct {
 	passwords map[int64][]byte
 }
 
+// userID is the id in Keystone that K-ORC's User reports, empty while there is none.
+func (s *pass) userID() string {
+	if s.seen.managed == nil {
+		return ""
+	}
+	return ptr.Deref(s.seen.managed.Status.ID, "")
+}
+
 // current is the generation that K-ORC's User refers to, 0 for none.
 func (s *pass) current() int64 {
 	if s.seen.managed == nil || s.seen.managed.Spec.Resource == nil {

@@ -45,6 +45,25 @@ func (s *pass) storeReady(ctx context.Context) *order.Outcome {
 	return nil
 }
 
+// password gives the user the generation that it is to have. An order without a K-ORC User claims the
+// name with it, before a password is made: the loser of two orders is left with nothing.
+func (s *pass) password(ctx context.Context) *order.Outcome {
+	if s.seen.managed != nil {
+		return s.rotate(ctx)
+	}
+	outcome := s.Claim(ctx, order.Claim{
+		Name: s.user.EffectiveUserName(), Noun: "user", Domain: s.domainRef(),
+		Child: s.Child(userChild), Objects: &orcv1alpha1.UserList{}, Collision: v1alpha1.ReasonServiceAccountCollision,
+	}, func() *order.Outcome { return s.rotate(ctx) })
+	if outcome != nil {
+		return outcome
+	}
+	if err := s.Delete(ctx, &orcv1alpha1.User{ObjectMeta: s.ChildMeta(probeChild)}); err != nil {
+		return order.Fail(v1alpha1.ReasonServiceAccountError, err)
+	}
+	return nil
+}
+
 // rotate decides which password generation the user is to have, and points K-ORC to it.
 func (s *pass) rotate(ctx context.Context) *order.Outcome {
 	plan, outcome := s.plan(ctx)
@@ -187,7 +206,8 @@ func (s *pass) applyUser(ctx context.Context, generation int64) *order.Outcome {
 		CloudCredentialsRef: order.AdminCloudRef(s.ControlPlane),
 		Resource: &orcv1alpha1.UserResourceSpec{
 			Name:        ptr.To(orcv1alpha1.OpenStackName(s.user.EffectiveUserName())),
-			DomainRef:   ptr.To(orcv1alpha1.KubernetesNameRef(order.DomainImportName(s.ControlPlane))),
+			Description: ptr.To(s.Mark()),
+			DomainRef:   ptr.To(s.domainRef()),
 			PasswordRef: ptr.To(orcv1alpha1.KubernetesNameRef(s.passwordName(generation))),
 		},
 	}

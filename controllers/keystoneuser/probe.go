@@ -32,7 +32,7 @@ func (s *pass) probe(ctx context.Context) *order.Outcome {
 		CloudCredentialsRef: order.AdminCloudRef(s.ControlPlane),
 		Import: &orcv1alpha1.UserImport{Filter: &orcv1alpha1.UserFilter{
 			Name:      ptr.To(orcv1alpha1.OpenStackName(s.user.EffectiveUserName())),
-			DomainRef: ptr.To(orcv1alpha1.KubernetesNameRef(order.DomainImportName(s.ControlPlane))),
+			DomainRef: ptr.To(s.domainRef()),
 		}},
 	}
 	if err := s.Apply(ctx, probe); err != nil {
@@ -40,38 +40,13 @@ func (s *pass) probe(ctx context.Context) *order.Outcome {
 	}
 	state := s.Settle(ctx, probe)
 	switch {
-	case state.Progress == korc.Available:
-		if outcome := s.imported(ctx, probe); outcome != nil {
-			return outcome
-		}
 	case state.Progress == korc.Terminal:
 		return s.probeGivenUp(ctx, probe, state)
-	case !korc.WaitingForExternalCreation(state.Message):
-		return s.WaitOnChild(v1alpha1.ReasonProbingForCollision,
-			fmt.Sprintf("asking whether user name %q is free in Keystone", s.user.EffectiveUserName()), state)
-	default:
-		if outcome := s.free(ctx); outcome != nil {
-			return outcome
-		}
+	case state.Progress == korc.Available, korc.WaitingForExternalCreation(state.Message):
+		return s.free(ctx)
 	}
-	if err := s.Delete(ctx, probe); err != nil {
-		return order.Fail(v1alpha1.ReasonServiceAccountError, err)
-	}
-	return nil
-}
-
-// imported judges a probe that found a user. K-ORC never looks at it again, so Keystone is asked
-// whether the user is still there: somebody may have made room.
-func (s *pass) imported(ctx context.Context, probe *orcv1alpha1.User) *order.Outcome {
-	outcome := s.taken(ptr.Deref(probe.Status.ID, ""))
-	if outcome == nil {
-		return nil
-	}
-	if users, err := s.namesakes(ctx); err != nil || len(users) > 0 {
-		return outcome
-	}
-	return s.probeAgain(ctx, probe, order.Wait(v1alpha1.ReasonProbingForCollision, order.WaitShort,
-		"user name %q was taken in Keystone and is not any more; K-ORC looks once more", s.user.EffectiveUserName()))
+	return s.WaitOnChild(v1alpha1.ReasonProbingForCollision,
+		fmt.Sprintf("asking whether user name %q is free in Keystone", s.user.EffectiveUserName()), state)
 }
 
 // severalMatches is what K-ORC says of an import that several users match.
@@ -94,8 +69,14 @@ func (s *pass) probeAgain(ctx context.Context, probe *orcv1alpha1.User, outcome 
 	return outcome
 }
 
-// free asks Keystone itself. K-ORC says "waiting to be created" also when its question failed, a
-// certificate that is not trusted among the causes.
+// free asks Keystone itself, whose answer decides. K-ORC says "waiting to be created" also when its
+// question failed, a certificate that is not trusted among the causes, and it never looks again once it
+// has found somebody, who may have made room.
+//
+// A user that carries the order's mark is the order's: K-ORC's object may have been lost while the user
+// lived on, and K-ORC adopts it by its name. One whose description was edited is refused. A login with
+// the order's passwords would tell as well, but against somebody else's user it fails, on every pass, and
+// Keystone may lock a user after a number of failures.
 func (s *pass) free(ctx context.Context) *order.Outcome {
 	users, err := s.namesakes(ctx)
 	if err != nil {
@@ -103,23 +84,14 @@ func (s *pass) free(ctx context.Context) *order.Outcome {
 			"nothing is created before Keystone itself has said that user name %q is free: %v", s.user.EffectiveUserName(), err)
 	}
 	for _, user := range users {
-		if outcome := s.taken(user.ID); outcome != nil {
-			return outcome
+		if user.Description != s.Mark() {
+			return order.Wait(v1alpha1.ReasonServiceAccountCollision, order.WaitLong,
+				"Keystone has a user of the name %q (id %s) in domain %q, and the operator never takes one over; delete or rename that user, or delete the order and create it under another name",
+				s.user.EffectiveUserName(), user.ID, order.AdminDomain(s.ControlPlane))
 		}
+		s.ours = true
 	}
 	return nil
-}
-
-// taken refuses a user of the order's name, unless it is the one the order made: K-ORC's object may
-// have been lost while the user lived on.
-func (s *pass) taken(id string) *order.Outcome {
-	if id != "" && id == s.user.Status.UserID {
-		s.ours = true
-		return nil
-	}
-	return order.Wait(v1alpha1.ReasonServiceAccountCollision, order.WaitLong,
-		"Keystone has a user of the name %q (id %s) in domain %q, and the operator never takes one over; delete or rename that user, or delete the order and create it under another name",
-		s.user.EffectiveUserName(), id, order.AdminDomain(s.ControlPlane))
 }
 
 // namesakes are Keystone's users of the order's name, in its domain.
@@ -147,4 +119,8 @@ func (s *pass) domainID(ctx context.Context) (string, error) {
 		return id, nil
 	}
 	return "", fmt.Errorf("K-ORC has not imported domain %q yet (Domain %s)", order.AdminDomain(s.ControlPlane), key)
+}
+
+func (s *pass) domainRef() orcv1alpha1.KubernetesNameRef {
+	return orcv1alpha1.KubernetesNameRef(order.DomainImportName(s.ControlPlane))
 }

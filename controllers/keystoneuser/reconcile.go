@@ -17,8 +17,8 @@ type pass struct {
 	*order.Pass
 	user *v1alpha1.KeystoneUser
 	seen observation
-	// ours is set when the name is taken in Keystone by the very user that this order had made
-	// before its K-ORC object was lost.
+	// ours is set when the name is taken in Keystone by a user that carries this order's mark: it
+	// was made before the K-ORC object was lost.
 	ours bool
 	// notes are what whoever reads a fulfilled order should know.
 	notes []string
@@ -37,7 +37,7 @@ func (steps) Provision(ctx context.Context, p *order.Pass) {
 		{Name: "observe", Do: with(ctx, (*pass).observe)},
 		{Name: "store", Do: with(ctx, (*pass).storeReadyForFirst)},
 		{Name: "probe", Do: with(ctx, (*pass).probe)},
-		{Name: "password", Do: with(ctx, (*pass).rotate)},
+		{Name: "password", Do: with(ctx, (*pass).password)},
 		{Name: "user", Do: with(ctx, (*pass).settle)},
 		{Name: "login", Do: with(ctx, (*pass).accept)},
 		{Name: "audit", Do: with(ctx, (*pass).audit)},

@@ -3,10 +3,11 @@ package keystoneuser
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	orcv1alpha1 "github.com/k-orc/openstack-resource-controller/v2/api/v1alpha1"
@@ -67,19 +68,57 @@ func (s *pass) held(ctx context.Context) *order.Outcome {
 	return nil
 }
 
-// rememberID writes down the id of a user that no pass has seen yet. Once K-ORC's object is gone,
-// nobody could say any more which user is to be proven gone.
+// userIDAnnotation, after the kind's prefix, is what a password Secret says during a teardown: the id
+// that K-ORC reported of the user.
+const userIDAnnotation = "user-id"
+
+// rememberID writes the id that K-ORC reports beside the passwords, which outlive K-ORC's object. Once
+// that is gone, nobody could say any more which user is to be proven gone, if somebody renamed it and
+// edited its description. Status gets the id as well, for its readers; there it proves nothing.
 func (s *pass) rememberID(ctx context.Context) *order.Outcome {
 	if outcome := s.observeLive(ctx); outcome != nil && s.seen.managed == nil {
 		return outcome
 	}
-	if s.seen.managed == nil {
+	id := s.userID()
+	if id == "" {
 		return nil
 	}
-	if id := ptr.Deref(s.seen.managed.Status.ID, ""); id != "" && id != s.user.Status.UserID {
+	err := s.eachPassword(ctx, func(secret *corev1.Secret) error {
+		if secret.Annotations[s.Kind.Annotation(userIDAnnotation)] == id {
+			return nil
+		}
+		before := secret.DeepCopy()
+		metav1.SetMetaDataAnnotation(&secret.ObjectMeta, s.Kind.Annotation(userIDAnnotation), id)
+		if err := s.Management.Patch(ctx, secret, client.MergeFrom(before), order.FieldManager); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("noting the user's id on Secret %s/%s: %w", secret.Namespace, secret.Name, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return order.Fail(v1alpha1.ReasonServiceAccountError, err)
+	}
+	if id != s.user.Status.UserID {
 		s.user.Status.UserID = id
 		if err := s.Persist(ctx); err != nil {
 			return order.Fail(v1alpha1.ReasonServiceAccountError, err)
+		}
+	}
+	return nil
+}
+
+// eachPassword visits the order's password Secrets, live.
+func (s *pass) eachPassword(ctx context.Context, visit func(*corev1.Secret) error) error {
+	children, err := s.Children(ctx, &corev1.SecretList{})
+	if err != nil {
+		return err
+	}
+	for _, child := range children {
+		secret, ok := child.(*corev1.Secret)
+		if !ok || s.generationOf(secret.Name) == 0 {
+			continue
+		}
+		if err := visit(secret); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -99,37 +138,49 @@ func (s *pass) release(ctx context.Context) *order.Outcome {
 	return nil
 }
 
+// owed tells whether there may be a user in Keystone. A password is made before the K-ORC User and is
+// there until the user is proven gone; that an id stands in status only makes the operator ask.
+func (s *pass) owed() bool {
+	if malformed(s.user.EffectiveUserName()) != "" {
+		return false
+	}
+	return s.seen.managed != nil || len(s.seen.passwords) > 0 || s.user.Status.UserID != ""
+}
+
 // prove asks Keystone whether the user is gone, and deletes one that is not: K-ORC lets go of its
 // object on any failure to read the user, an outage among them. The password Secrets are there until
 // this step is through, so that a pass knows that there is something to prove.
 func (s *pass) prove(ctx context.Context) *order.Outcome {
-	if s.user.Status.UserID == "" && len(s.seen.passwords) == 0 {
-		// No K-ORC User was ever made: a password comes first. A user of that name is another's.
+	if !s.owed() {
 		return nil
 	}
-	id, err := s.survivor(ctx)
-	switch {
-	case err != nil:
-		return s.unproven(err)
-	case id == "":
-		return nil
-	}
-	session, err := s.Admin(ctx)
+	survivors, err := s.survivors(ctx)
 	if err != nil {
 		return s.unproven(err)
 	}
-	deleted, err := session.DeleteUser(ctx, id)
-	switch {
-	case err != nil:
-		return s.unproven(err)
-	case !deleted:
-		// Keystone may answer the question from a cache; its 404 to a delete is its own word.
+	repaired := ""
+	for _, id := range survivors {
+		session, err := s.Admin(ctx)
+		if err != nil {
+			return s.unproven(err)
+		}
+		deleted, err := session.DeleteUser(ctx, id)
+		switch {
+		case err != nil:
+			return s.unproven(err)
+		case !deleted:
+			// Keystone may answer the question from a cache; its 404 to a delete is its own word.
+			continue
+		}
+		s.Eventf(corev1.EventTypeWarning, revocationRepaired, "Teardown",
+			"K-ORC let go of user %q (id %s) while Keystone still had it; the operator deleted it", s.user.EffectiveUserName(), id)
+		repaired = id
+	}
+	if repaired == "" {
 		return nil
 	}
-	s.Eventf(corev1.EventTypeWarning, revocationRepaired, "Teardown",
-		"K-ORC let go of user %q (id %s) while Keystone still had it; the operator deleted it", s.user.EffectiveUserName(), id)
 	return order.Wait(v1alpha1.ReasonWaitingForRevocation, time.Second,
-		"user %q (id %s) outlived its K-ORC object and was deleted; Keystone is asked once more", s.user.EffectiveUserName(), id)
+		"user %q (id %s) outlived its K-ORC object and was deleted; Keystone is asked once more", s.user.EffectiveUserName(), repaired)
 }
 
 func (s *pass) unproven(err error) *order.Outcome {
@@ -137,26 +188,68 @@ func (s *pass) unproven(err error) *order.Outcome {
 		"the order goes when Keystone itself has said that user %q is gone: %v", s.user.EffectiveUserName(), err)
 }
 
-// survivor is the id of the order's user if Keystone still has it, else empty.
+// survivors are the ids of the order's users that Keystone still has: the ones that K-ORC had reported,
+// and those of the order's name that carry its mark. The id in the order's status is none of them, see
+// order.Pass.Mark.
 //
-// An order that was deleted before K-ORC reported an id has only the name to go by. A user of that
-// name is the order's if it takes one of the order's passwords, and nobody else's may be deleted.
-func (s *pass) survivor(ctx context.Context) (string, error) {
-	if id := s.user.Status.UserID; id != "" {
-		session, err := s.Admin(ctx)
-		if err != nil {
-			return "", err
-		}
-		exists, err := session.UserExists(ctx, id)
-		if err != nil || !exists {
-			return "", err
-		}
-		return id, nil
+// Where K-ORC reported no id and nobody carries the mark, a login tells: a user that takes one of the
+// order's passwords is the order's. It may have lost its description.
+func (s *pass) survivors(ctx context.Context) ([]string, error) {
+	known, found, err := s.reported(ctx)
+	if err != nil {
+		return nil, err
 	}
 	users, err := s.namesakes(ctx)
-	if err != nil || len(users) == 0 {
-		return "", err
+	if err != nil {
+		return nil, err
 	}
+	for _, user := range users {
+		if user.Description == s.Mark() && !slices.Contains(found, user.ID) {
+			found = append(found, user.ID)
+		}
+	}
+	if len(users) == 0 || len(found) > 0 || known {
+		return found, nil
+	}
+	id, err := s.loggedIn(ctx)
+	if err != nil || id == "" {
+		return nil, err
+	}
+	return []string{id}, nil
+}
+
+// reported are the users that Keystone still has of those that K-ORC reported, as the password Secrets
+// say; known tells whether K-ORC reported one.
+func (s *pass) reported(ctx context.Context) (known bool, there []string, err error) {
+	var ids []string
+	err = s.eachPassword(ctx, func(secret *corev1.Secret) error {
+		if id := secret.Annotations[s.Kind.Annotation(userIDAnnotation)]; id != "" && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+		return nil
+	})
+	if err != nil {
+		return false, nil, err
+	}
+	for _, id := range ids {
+		session, err := s.Admin(ctx)
+		if err != nil {
+			return true, nil, err
+		}
+		exists, err := session.UserExists(ctx, id)
+		if err != nil {
+			return true, nil, err
+		}
+		if exists {
+			there = append(there, id)
+		}
+	}
+	return len(ids) > 0, there, nil
+}
+
+// loggedIn is the id of the user of the order's name that takes one of its passwords, empty when it
+// takes none.
+func (s *pass) loggedIn(ctx context.Context) (string, error) {
 	for generation := range s.seen.passwords {
 		session, err := s.login(ctx, generation)
 		switch keystone.Classify(err) {
@@ -167,7 +260,7 @@ func (s *pass) survivor(ctx context.Context) (string, error) {
 			return "", err
 		}
 	}
-	s.Log().Info("a user of the order's name takes none of its passwords and is left alone", "userID", users[0].ID)
+	s.Log().Info("a user of the order's name has neither its mark nor one of its passwords and is left alone")
 	return "", nil
 }
 
@@ -203,8 +296,16 @@ func (s *pass) sweepAll(ctx context.Context, lists ...client.ObjectList) (int, e
 }
 
 // abandon deletes what it can of an order whose ControlPlane is gone. Nobody can ask its Keystone any
-// more, so an Event says what nobody has proven.
+// more, so an Event says what nobody has proven. It names the id that K-ORC reported and never the one in
+// status, which could send whoever reads it after somebody else's user.
 func (s *pass) abandon(ctx context.Context) {
+	if outcome := s.observeLive(ctx); outcome != nil && outcome.Err != nil {
+		s.Log().Error(outcome.Err, "observing an order whose ControlPlane is gone")
+	}
+	owed, what := s.owed(), fmt.Sprintf("user %q", s.user.EffectiveUserName())
+	if id := s.userID(); id != "" {
+		what += fmt.Sprintf(" (id %s)", id)
+	}
 	for _, list := range []client.ObjectList{&externalsecrets.PushSecretList{}, &orcv1alpha1.UserList{}, &corev1.SecretList{}} {
 		if _, err := s.Sweep(ctx, list); err != nil {
 			s.Log().Error(err, "sweeping an order whose ControlPlane is gone")
@@ -213,7 +314,7 @@ func (s *pass) abandon(ctx context.Context) {
 	if err := s.DeleteDelivered(ctx); err != nil {
 		s.Log().Error(err, "sweeping an order whose ControlPlane is gone")
 	}
-	if id := s.user.Status.UserID; id != "" {
-		s.OrphanWarning([]string{fmt.Sprintf("user %q (id %s)", s.user.EffectiveUserName(), id)})
+	if owed {
+		s.OrphanWarning([]string{what})
 	}
 }

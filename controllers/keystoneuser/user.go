@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/utils/ptr"
-
 	orcv1alpha1 "github.com/k-orc/openstack-resource-controller/v2/api/v1alpha1"
 
 	"github.com/c5c3/c5c3-operator/api/v1alpha1"
@@ -18,7 +16,7 @@ import (
 // settle waits until K-ORC vouches for the user and for its password.
 func (s *pass) settle(ctx context.Context) *order.Outcome {
 	managed := s.seen.managed
-	if id := ptr.Deref(managed.Status.ID, ""); id != "" && id != s.user.Status.UserID {
+	if id := s.userID(); id != "" && id != s.user.Status.UserID {
 		s.user.Status.UserID = id
 		// What was accepted was another user's password.
 		s.user.Status.PasswordGeneration = 0
@@ -30,7 +28,7 @@ func (s *pass) settle(ctx context.Context) *order.Outcome {
 		return s.givenUp(ctx, state)
 	case state.UnlatchError != nil || state.Progress != korc.Available:
 		return s.WaitOnChild(v1alpha1.ReasonWaitingForServiceAccounts, what, state)
-	case s.user.Status.UserID == "":
+	case s.userID() == "":
 		return s.WaitOnChild(v1alpha1.ReasonWaitingForServiceAccounts, what, order.ChildState{})
 	case s.applied() != s.current():
 		return order.Wait(v1alpha1.ReasonWaitingForServiceAccounts, order.WaitShort,
@@ -73,14 +71,16 @@ func blamesAbsence(managed *orcv1alpha1.User, state order.ChildState) bool {
 	if managed.Status.ID != nil {
 		return state.Reason == orcv1alpha1.ConditionReasonUnrecoverableError
 	}
-	// The name was free before the K-ORC User was made. A conflict means that its create succeeded
+	// Keystone has a user of the order's name and mark. A conflict means that K-ORC's create succeeded
 	// and the answer was lost; K-ORC adopts the user when it looks again.
 	return strings.Contains(state.Message, "409") || strings.Contains(state.Message, "Conflict")
 }
 
-// lookUp tells whether Keystone has the order's user: by id when that is known, else by name.
+// lookUp tells whether Keystone has the order's user: by id when K-ORC knows it, else by name and mark.
+// A namesake without the mark is another's, made between the probe and K-ORC's create; told to look
+// again, K-ORC would take it over.
 func (s *pass) lookUp(ctx context.Context) (bool, error) {
-	if id := ptr.Deref(s.seen.managed.Status.ID, ""); id != "" {
+	if id := s.userID(); id != "" {
 		session, err := s.Admin(ctx)
 		if err != nil {
 			return false, err
@@ -88,7 +88,12 @@ func (s *pass) lookUp(ctx context.Context) (bool, error) {
 		return session.UserExists(ctx, id)
 	}
 	users, err := s.namesakes(ctx)
-	return len(users) > 0, err
+	for _, user := range users {
+		if user.Description == s.Mark() {
+			return true, nil
+		}
+	}
+	return false, err
 }
 
 // accept logs in with a password that was not accepted before. Only then does the order's status
@@ -110,10 +115,10 @@ func (s *pass) accept(ctx context.Context) *order.Outcome {
 		return order.Wait(v1alpha1.ReasonWaitingForServiceAccounts, order.WaitShort,
 			"password generation %d of user %q is delivered once a login with it succeeded: %v", generation, s.user.EffectiveUserName(), err)
 	}
-	if session.UserID != status.UserID {
+	if session.UserID != s.userID() {
 		return order.Wait(v1alpha1.ReasonServiceAccountsFailed, order.WaitLong,
 			"password generation %d logs in as user id %s, and K-ORC reports id %s for user %q; two users of that name must not exist in domain %q",
-			generation, session.UserID, status.UserID, s.user.EffectiveUserName(), order.AdminDomain(s.ControlPlane))
+			generation, session.UserID, s.userID(), s.user.EffectiveUserName(), order.AdminDomain(s.ControlPlane))
 	}
 	status.PasswordGeneration = generation
 	return nil
@@ -149,11 +154,11 @@ func (s *pass) audit(ctx context.Context) *order.Outcome {
 	if err != nil {
 		return nil //nolint:nilerr // no answer is no finding; the ControlPlane reports the outage
 	}
-	user, err := session.User(ctx, s.user.Status.UserID)
+	user, err := session.User(ctx, s.userID())
 	if !keystone.IsGone(err) && (err != nil || user.Enabled) {
 		return nil //nolint:nilerr // as above
 	}
-	s.Log().Info("the user is gone or disabled in Keystone; K-ORC is told to look", "userID", s.user.Status.UserID)
+	s.Log().Info("the user is gone or disabled in Keystone; K-ORC is told to look", "userID", s.userID())
 	if err := s.Unlatch(ctx, s.seen.managed); err != nil {
 		return order.Fail(v1alpha1.ReasonServiceAccountError, err)
 	}
@@ -161,7 +166,7 @@ func (s *pass) audit(ctx context.Context) *order.Outcome {
 }
 
 func (s *pass) provisioned() *order.Outcome {
-	message := fmt.Sprintf("user %q (id %s) has password generation %d", s.user.EffectiveUserName(), s.user.Status.UserID, s.user.Status.PasswordGeneration)
+	message := fmt.Sprintf("user %q (id %s) has password generation %d", s.user.EffectiveUserName(), s.userID(), s.user.Status.PasswordGeneration)
 	for _, note := range s.notes {
 		message += "; " + note
 	}
