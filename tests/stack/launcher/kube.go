@@ -322,15 +322,14 @@ func (s *Stack) LoadImage(ctx context.Context, reference, archive string) error 
 	}
 	// An archive whose image carries the name already gives it to two things, the index and the image in
 	// it. The last one keeps it, and containerd may collect the other before ctr has unpacked it.
-	err = s.poll(ctx, 30*time.Second, func(ctx context.Context) error {
+	for attempt := 0; ; attempt++ {
 		_, err := s.ctr(ctx, "images", "import", "--index-name", reference, absolute)
-		if err != nil && !strings.Contains(err.Error(), "not found") {
-			return permanent{err}
+		if err == nil {
+			break
 		}
-		return err
-	})
-	if err != nil {
-		return err
+		if attempt == 3 || !strings.Contains(err.Error(), "not found") {
+			return err
+		}
 	}
 	after, err := s.ctr(ctx, "images", "ls", "-q")
 	if err != nil {
