@@ -54,11 +54,11 @@ var All = []Component{
 		LDFlags: kubeVersion("v1.36.3", "1", "36"),
 		Links:   []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet", "kubectl"},
 	},
-	{Name: "kv", Version: "v1.21.4", Folder: "components/kv", Package: ".", Expected: 8 * time.Minute},
 	{
 		Name: "eso", Version: "v0.16.2", Folder: "components/eso", Package: ".", Expected: 7 * time.Minute,
 		CRDModule: "github.com/external-secrets/external-secrets", CRDFolder: "config/crds/bases",
 	},
+	{Name: "kv", Version: "v1.21.4", Folder: "components/kv", Package: ".", Expected: 6 * time.Minute},
 	{
 		Name: "korc", Version: "v2.6.0", Folder: "components/korc", Expected: 5 * time.Minute,
 		Package:   "github.com/k-orc/openstack-resource-controller/v2/cmd/manager",
@@ -105,13 +105,21 @@ func (c Component) Key(stackFolder, goVersion string) (string, error) {
 	fmt.Fprintf(hash, "go %s\nflags %q ldflags %q package %s crds %s %s links %q\n", goVersion,
 		compileFlags, c.ldflags(), c.Package, c.CRDModule, c.CRDFolder, c.Links)
 	folder := filepath.Join(stackFolder, c.Folder)
-	sources, err := filepath.Glob(filepath.Join(folder, c.Sources, "*.go"))
+	files := []string{filepath.Join(folder, "go.mod"), filepath.Join(folder, "go.sum")}
+	// Folders below count too: a component may bring a stand-in for a module that it does not need.
+	err := filepath.WalkDir(filepath.Join(folder, c.Sources), func(path string, entry fs.DirEntry, err error) error {
+		name := filepath.Base(path)
+		if err == nil && !entry.IsDir() && !slices.Contains(files, path) && !strings.HasSuffix(name, "_test.go") &&
+			(filepath.Ext(name) == ".go" || name == "go.mod") {
+			files = append(files, path)
+		}
+		return err
+	})
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("identifying %s: %w", c.Name, err)
 	}
-	sources = slices.DeleteFunc(sources, func(path string) bool { return strings.HasSuffix(path, "_test.go") })
-	slices.Sort(sources)
-	for _, path := range append([]string{filepath.Join(folder, "go.mod"), filepath.Join(folder, "go.sum")}, sources...) {
+	slices.Sort(files)
+	for _, path := range files {
 		content, err := os.ReadFile(path)
 		if err != nil {
 			return "", fmt.Errorf("identifying %s: %w", c.Name, err)

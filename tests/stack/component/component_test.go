@@ -51,7 +51,7 @@ func TestKey(t *testing.T) {
 	if key(thing, "go1.26.8") != first {
 		t.Error("a test file changes the key")
 	}
-	for _, name := range []string{"go.mod", "go.sum", "main.go", "other.go"} {
+	for _, name := range []string{"go.mod", "go.sum", "main.go", "other.go", "stand-in/go.mod", "stand-in/x.go"} {
 		before := key(thing, "go1.26.8")
 		write(name, "package main // changed\n")
 		if key(thing, "go1.26.8") == before {

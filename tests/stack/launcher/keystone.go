@@ -40,7 +40,7 @@ const keystoneConfig = `[DEFAULT]
 use_stderr = true
 
 [database]
-connection = sqlite:///%[1]s/keystone.db?timeout=60
+connection = sqlite:///%[1]s/keystone.db?timeout=60&check_same_thread=false
 sqlite_synchronous = false
 
 [token]
