@@ -50,6 +50,9 @@ status() { of kappcred workflow-appcred ".status.$1"; }
 reason() { of kappcred workflow-appcred ".status.conditions[?(@.type==\"$1\")].reason"; }
 reason_is() { is "$3" "$1" "$2" ".status.conditions[?(@.type==\"$4\")].reason"; }
 
+# assign JSON: what the ControlPlane's spec.namespaceAssignments is from now on.
+assign() { kubectl -n "$PLANE" patch controlplanes.c5c3.io cp --type=merge -p '{"spec":{"namespaceAssignments":'"$1"'}}'; }
+
 # prefix KIND NAME: what the names of an order's children begin with.
 prefix() { printf '%s-%s-%s-' "$2" "$(printf '/%s/%s' "$NAMESPACE" "$2" | sha256sum | cut -c1-8)" "$1"; }
 # backup KIND NAME LEAF: the path of an order's backup.
