@@ -95,12 +95,16 @@ func follow(ctx context.Context, client *http.Client, path, file string, take fu
 	}
 	defer out.Close()
 	for ctx.Err() == nil {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://api"+path+"?watch=1", nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://localhost"+path+"?watch=1", nil)
 		if err != nil {
 			return err
 		}
 		if response, err := client.Do(request); err == nil {
-			if response.StatusCode == http.StatusOK {
+			switch response.StatusCode {
+			case http.StatusForbidden, http.StatusUnauthorized:
+				response.Body.Close()
+				return fmt.Errorf("%s answers %d", path, response.StatusCode)
+			case http.StatusOK:
 				lines := bufio.NewReader(response.Body)
 				for {
 					line, err := lines.ReadBytes('\n')

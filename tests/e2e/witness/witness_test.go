@@ -2,15 +2,18 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 const planted = "d2l0bmVzcy1wbGFudGVkLXZhbHVlLTQzLWNoYXJhY3Rl"
@@ -183,5 +186,57 @@ func TestKV(t *testing.T) {
 		if (c.err != nil) != c.no || errors.Is(c.err, errNo) != c.no {
 			t.Errorf("%s: no %v expected, got %v", name, c.no, c.err)
 		}
+	}
+}
+
+func TestRecord_writes_down_what_comes_and_goes(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "api.sock")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	server := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// kubectl proxy refuses every other name.
+		if r.Host != "localhost" {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		switch r.URL.Path {
+		case "/api/v1/secrets":
+			_, _ = w.Write(append(secretEvent(t, "chainsaw-a", map[string][]byte{"value": []byte(planted)}), '\n'))
+		case "/apis/events.k8s.io/v1/events":
+			_, _ = w.Write([]byte(`{"type":"ADDED","object":{"note":"` + planted + `"}}` + "\n"))
+		default:
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		w.(http.Flusher).Flush()
+		<-ctx.Done()
+	})}
+	go func() { _ = server.Serve(listener) }()
+	defer server.Close()
+
+	folder := t.TempDir()
+	done := make(chan error, 1)
+	go func() { done <- record(ctx, []string{"--api", socket, "--out", folder, "--namespaces", "chainsaw-"}) }()
+	for {
+		events, _ := os.ReadFile(filepath.Join(folder, "events.jsonl"))
+		secrets, _ := os.ReadFile(filepath.Join(folder, secretsFile))
+		if len(events) > 0 && len(secrets) > 0 {
+			break
+		}
+		select {
+		case err := <-done:
+			t.Fatal("the recorder ended: ", err)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if err := leaks([]string{"--record", folder}, &bytes.Buffer{}); !errors.Is(err, errNo) {
+		t.Errorf("a secret in an Event was not found: %v", err)
 	}
 }
