@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,9 +16,11 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+	"sigs.k8s.io/yaml"
 
 	"github.com/c5c3/c5c3-operator/api/v1alpha1"
 	"github.com/c5c3/c5c3-operator/controllers/dependencies/dependenciestest"
@@ -49,6 +53,8 @@ func TestManager(t *testing.T) {
 	w.eventually("/readyz says ok", func() error { return probe(probes, "/readyz") })
 	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "openstack"}})
 	w.create(&v1alpha1.ControlPlane{ObjectMeta: metav1.ObjectMeta{Name: "cp", Namespace: "openstack"}})
+
+	samplesAreTaken(w)
 
 	w.condition(v1alpha1.ConditionDependenciesReady, metav1.ConditionFalse, v1alpha1.ReasonKindsMissing,
 		"Domain, User, Project, Role, ApplicationCredential (openstack.k-orc.cloud/v1alpha1)",
@@ -88,6 +94,34 @@ func TestManager(t *testing.T) {
 	w.condition(v1alpha1.ConditionDependenciesReady, metav1.ConditionTrue, v1alpha1.ReasonKindsServed)
 	w.condition(v1alpha1.ConditionSecretStoreReady, metav1.ConditionFalse, v1alpha1.ReasonSecretStoreNotFound)
 	w.storeTurnsReady()
+}
+
+// samplesAreTaken has the API server look at each file of config/samples without keeping it.
+func samplesAreTaken(w *world) {
+	w.Helper()
+	files, err := filepath.Glob("../../config/samples/*.yaml")
+	if err != nil || len(files) < 6 {
+		w.Fatalf("the samples are %v, %v", files, err)
+	}
+	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "tenant-a"}})
+	for _, file := range files {
+		if filepath.Base(file) == "kustomization.yaml" {
+			continue
+		}
+		text, err := os.ReadFile(file) //nolint:gosec // a file of this repository
+		if err != nil {
+			w.Fatal(err)
+		}
+		sample := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(text, &sample.Object); err != nil {
+			w.Fatalf("%s: %v", file, err)
+		}
+		// Another name than that of the ControlPlane of this test.
+		sample.SetName("sample-" + sample.GetName())
+		if err := w.kube.Create(w.Context(), sample, client.DryRunAll, client.FieldValidation("Strict")); err != nil {
+			w.Errorf("%s: %v", file, err)
+		}
+	}
 }
 
 // readFailsFast reads a kind that is gone, which the manager has read before.
