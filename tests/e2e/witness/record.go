@@ -87,7 +87,8 @@ func record(ctx context.Context, arguments []string) error {
 }
 
 // follow watches one resource and begins again whenever the watch ends. Each beginning lists what is
-// there, so nothing is missed but what came and went in between.
+// there, so nothing is missed but what came and went in between. kubectl proxy answers to the name
+// localhost only.
 func follow(ctx context.Context, client *http.Client, path, file string, take func(io.Writer, []byte) error) error {
 	out, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
