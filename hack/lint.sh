@@ -12,6 +12,6 @@ status=0
 for module in $(hack/modules.sh | grep -v -e '^hack/tools/' -e '^tests/stack/components/'); do
 	say "linting $module"
 	# Every module is linted even when an earlier one has findings.
-	(cd "$module" && "$linter" run --config "$root/.golangci.yml" "$@" ./...) || status=1
+	(cd "$module" && "$linter" run --allow-serial-runners --config "$root/.golangci.yml" "$@" ./...) || status=1
 done
 exit $status

@@ -35,7 +35,7 @@ func writeLayout(target string, root v1.ImageIndex, modified time.Time) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(out.Name()) //nolint:errcheck // gone already after the rename
+	defer os.Remove(out.Name()) // gone already after the rename
 	if err := writeTar(out, modified, files); err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (b *blobs) addLayer(layer v1.Layer) error {
 	if err != nil {
 		return err
 	}
-	defer compressed.Close() //nolint:errcheck // read to its end below
+	defer compressed.Close()
 	var data bytes.Buffer
 	if _, err := io.Copy(&data, compressed); err != nil {
 		return err

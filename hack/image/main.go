@@ -99,7 +99,7 @@ func parse(args []string) (options, error) {
 		return options{}, err
 	}
 	opts.Created = time.Unix(*created, 0).UTC()
-	if _, tag := splitTag(opts.Name); tag == "" {
+	if tagOf(opts.Name) == "" {
 		return options{}, fmt.Errorf("-name %q has no tag", opts.Name)
 	}
 	if opts.Out == "" || len(opts.Binaries) == 0 {
@@ -108,12 +108,12 @@ func parse(args []string) (options, error) {
 	return opts, nil
 }
 
-// splitTag cuts "registry:5000/name:tag" at the tag's colon, not at the port's.
-func splitTag(reference string) (name, tag string) {
+// tagOf returns the tag of "registry:5000/name:tag", or nothing: a port is not one.
+func tagOf(reference string) string {
 	if colon := strings.LastIndex(reference, ":"); colon > strings.LastIndex(reference, "/") {
-		return reference[:colon], reference[colon+1:]
+		return reference[colon+1:]
 	}
-	return reference, ""
+	return ""
 }
 
 // build writes the image and returns its digest: the manifest's for one platform, the index's for
@@ -123,7 +123,7 @@ func build(opts options) (v1.Hash, error) {
 	if err != nil {
 		return v1.Hash{}, err
 	}
-	index := v1.ImageIndex(mutate.IndexMediaType(empty.Index, types.OCIImageIndex))
+	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	var image v1.Image
 	for _, binary := range opts.Binaries {
 		image, err = platformImage(opts, binary, base)
@@ -149,10 +149,9 @@ func build(opts options) (v1.Hash, error) {
 
 // nameAnnotations says what the image is called: containerd reads the first, others the second.
 func nameAnnotations(reference string) map[string]string {
-	_, tag := splitTag(reference)
 	return map[string]string{
 		"io.containerd.image.name":          reference,
-		"org.opencontainers.image.ref.name": tag,
+		"org.opencontainers.image.ref.name": tagOf(reference),
 	}
 }
 

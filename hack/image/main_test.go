@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -150,9 +151,7 @@ func unpack(t *testing.T, files map[string][]byte, manifestDigest v1.Hash) unpac
 		if err != nil {
 			t.Fatal(err)
 		}
-		for name, data := range untar(t, plain) {
-			image.files[name] = data
-		}
+		maps.Copy(image.files, untar(t, plain))
 	}
 	return image
 }
