@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+
 	// The image has no /usr/share/zoneinfo. An import and not the build tag of the same purpose, which
 	// would have every package compiled a second time beside what the tests use.
 	_ "time/tzdata"

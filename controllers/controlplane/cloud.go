@@ -78,7 +78,7 @@ func (p *pass) adminCloud(ctx context.Context) (*adminDocument, error) {
 func (p *pass) oldCloud(ctx context.Context) (*adminDocument, error) {
 	secret := &corev1.Secret{}
 	key := types.NamespacedName{Namespace: p.cp.Namespace, Name: order.AdminCloudName(p.cp)}
-	if err := p.live.Get(ctx, key, secret); client.IgnoreNotFound(err) != nil {
+	if err := p.live.Get(ctx, key, secret); err != nil && !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("reading the admin password cloud %s: %w", key, err)
 	}
 	parsed, err := clouds.Parse(secret.Data[order.CloudsKey])

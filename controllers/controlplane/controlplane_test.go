@@ -25,7 +25,6 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -254,10 +253,11 @@ func holdsDeletion(p *plane) {
 	p.setPassword("new")
 	p.keystone.accept("new")
 	p.eventually("the cloud follows the password", func() error {
-		if parsed, err := clouds.Parse(p.cloud().Data[order.CloudsKey]); err != nil || parsed[order.CloudName].Password.Password != "new" {
-			return fmt.Errorf("it does not, %v", err)
+		parsed, err := clouds.Parse(p.cloud().Data[order.CloudsKey])
+		if err == nil && parsed[order.CloudName].Password.Password != "new" {
+			err = errors.New("it does not")
 		}
-		return nil
+		return err
 	})
 
 	p.must(p.kube.DeleteAllOf(p.Context(), &v1alpha1.KeystoneProject{}, client.InNamespace(p.namespace)))
@@ -362,10 +362,13 @@ func (p *plane) read() *v1alpha1.ControlPlane {
 
 func (p *plane) gone() error {
 	err := p.kube.Get(p.Context(), p.key("cp"), &v1alpha1.ControlPlane{})
-	if apierrors.IsNotFound(err) {
+	switch {
+	case apierrors.IsNotFound(err):
 		return nil
+	case err != nil:
+		return err
 	}
-	return fmt.Errorf("it is there, %v", err)
+	return errors.New("it is there")
 }
 
 func (p *plane) secret(name string) *corev1.Secret {
@@ -502,7 +505,7 @@ func (p *plane) playKORC() {
 	if p.kube.Get(p.Context(), p.key("cp-domain-default"), domain) == nil && len(domain.Status.Conditions) < 2 {
 		p.conclude(&domain.Status.Conditions, domain.Generation, p.gaveUp)
 		if p.gaveUp == "" {
-			domain.Status.ID = ptr.To("domain-id")
+			domain.Status.ID = new("domain-id")
 			domain.Status.Resource = &orcv1alpha1.DomainResourceStatus{Name: "Default"}
 		}
 		p.mayConflict(p.kube.Status().Update(p.Context(), domain))
@@ -510,7 +513,7 @@ func (p *plane) playKORC() {
 	user := &orcv1alpha1.User{}
 	if p.kube.Get(p.Context(), p.key("cp-user-admin"), user) == nil && len(user.Status.Conditions) < 2 {
 		p.conclude(&user.Status.Conditions, user.Generation, "")
-		user.Status.ID = ptr.To("admin-id")
+		user.Status.ID = new("admin-id")
 		p.mayConflict(p.kube.Status().Update(p.Context(), user))
 	}
 }

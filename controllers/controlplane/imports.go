@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	orcv1alpha1 "github.com/k-orc/openstack-resource-controller/v2/api/v1alpha1"
 
@@ -47,7 +46,7 @@ func (p *pass) importDomain(ctx context.Context) (*orcv1alpha1.Domain, imported)
 	domain := &orcv1alpha1.Domain{Spec: orcv1alpha1.DomainSpec{
 		CloudCredentialsRef: order.AdminCloudRef(p.cp),
 		ManagementPolicy:    orcv1alpha1.ManagementPolicyUnmanaged,
-		Import:              &orcv1alpha1.DomainImport{Filter: &orcv1alpha1.DomainFilter{Name: ptr.To(orcv1alpha1.KeystoneName(name))}},
+		Import:              &orcv1alpha1.DomainImport{Filter: &orcv1alpha1.DomainFilter{Name: new(orcv1alpha1.KeystoneName(name))}},
 	}}
 	what := fmt.Sprintf("the domain %q (Domain %s/%s)", name, p.cp.Namespace, order.DomainImportName(p.cp))
 	result := p.apply(ctx, domain, &domain.ObjectMeta, order.DomainImportName(p.cp), what)
@@ -63,8 +62,8 @@ func (p *pass) importUser(ctx context.Context) (*orcv1alpha1.User, imported) {
 		CloudCredentialsRef: order.AdminCloudRef(p.cp),
 		ManagementPolicy:    orcv1alpha1.ManagementPolicyUnmanaged,
 		Import: &orcv1alpha1.UserImport{Filter: &orcv1alpha1.UserFilter{
-			Name:      ptr.To(orcv1alpha1.OpenStackName(name)),
-			DomainRef: ptr.To(orcv1alpha1.KubernetesNameRef(order.DomainImportName(p.cp))),
+			Name:      new(orcv1alpha1.OpenStackName(name)),
+			DomainRef: new(orcv1alpha1.KubernetesNameRef(order.DomainImportName(p.cp))),
 		}},
 	}}
 	what := fmt.Sprintf("the administrator %q (User %s/%s)", name, p.cp.Namespace, order.UserImportName(p.cp))
