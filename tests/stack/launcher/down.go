@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -49,13 +50,15 @@ func (s *Stack) Down(ctx context.Context, purge bool) (err error) {
 	if err := s.removeCgroup(); err != nil {
 		return err
 	}
-	// Deepest first. A folder that something else uses by now is not empty, and stays.
 	points := slices.Clone(s.settings.MountPoints)
+	// Another stack may have its own file systems on them by now: those stay, and on record.
+	s.settings.MountPoints = slices.DeleteFunc(slices.Clone(points), func(folder string) bool { return !mountedAnywhere("/proc", folder) })
+	points = slices.DeleteFunc(points, func(folder string) bool { return slices.Contains(s.settings.MountPoints, folder) })
+	// Deepest first. A folder that something else uses by now is not empty, and stays.
 	slices.SortFunc(points, func(a, b string) int { return len(b) - len(a) })
 	for _, folder := range points {
 		_ = unix.Rmdir(folder)
 	}
-	s.settings.MountPoints = nil
 	if err := os.RemoveAll(s.path("run")); err != nil {
 		return err
 	}
@@ -72,6 +75,22 @@ func (s *Stack) Down(ctx context.Context, purge bool) (err error) {
 		return os.RemoveAll(s.State)
 	}
 	return s.save()
+}
+
+// mountedAnywhere reports whether anybody has something mounted on a folder, in whatever mount namespace.
+// An empty folder can be one: the kernel removes it all the same, and takes the mounts away from under
+// whoever uses them.
+func mountedAnywhere(proc, folder string) bool {
+	files, _ := filepath.Glob(filepath.Join(proc, "[0-9]*", "mountinfo"))
+	for _, file := range files {
+		text, _ := os.ReadFile(file) // a process that is gone has nothing mounted
+		for line := range strings.Lines(string(text)) {
+			if words := strings.Fields(line); len(words) > 4 && words[4] == folder {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // stopAll lets the processes that keep data end in peace and then ends the namespaces.

@@ -202,3 +202,23 @@ func TestProcessesIn(t *testing.T) {
 		t.Errorf("found %v in a namespace that does not exist", found)
 	}
 }
+
+func TestMountedAnywhere(t *testing.T) {
+	proc := t.TempDir()
+	for pid, text := range map[string]string{
+		"1":    "22 1 254:0 / / rw shared:1 - ext4 /dev/vda rw\n",
+		"4711": "170 169 254:0 / / rw - ext4 /dev/vda rw\n201 170 0:88 / /run/containerd rw,relatime shared:59 - tmpfs tmpfs rw\n",
+		"self": "201 170 0:88 / /var/lib/cni rw - tmpfs tmpfs rw\n",
+	} {
+		if err := writeFile(filepath.Join(proc, pid, "mountinfo"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for folder, want := range map[string]bool{
+		"/run/containerd": true, "/run": false, "/run/containerd/state": false, "/var/lib/kubelet": false,
+	} {
+		if got := mountedAnywhere(proc, folder); got != want {
+			t.Errorf("%s: mounted %v, want %v", folder, got, want)
+		}
+	}
+}
