@@ -320,14 +320,11 @@ func (s *Stack) LoadImage(ctx context.Context, reference, archive string) error 
 	if err != nil {
 		return err
 	}
-	// An archive whose image carries the name already gives it to two things, the index and the image in
-	// it. The last one keeps it, and containerd may collect the other before ctr has unpacked it.
-	for attempt := 0; ; attempt++ {
-		_, err := s.ctr(ctx, "images", "import", "--index-name", reference, absolute)
-		if err == nil {
-			break
-		}
-		if attempt == 3 || !strings.Contains(err.Error(), "not found") {
+	// Most archives carry the name. Giving it a second time, to the index around the image, makes containerd
+	// collect that index as nobody's before ctr has unpacked it.
+	imported, err := s.ctr(ctx, "images", "import", absolute)
+	if err != nil || !strings.Contains(imported, "unpacking "+reference+" ") {
+		if _, err := s.ctr(ctx, "images", "import", "--index-name", reference, absolute); err != nil {
 			return err
 		}
 	}
