@@ -44,22 +44,24 @@ var errNo = errors.New("no")
 // errWrongUse is a command line that makes no sense.
 var errWrongUse = errors.New("wrong use")
 
-func main() {
+func main() { os.Exit(status()) }
+
+func status() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := run(ctx, os.Args[1:])
 	switch {
 	case err == nil:
+		return 0
 	case errors.Is(err, errWrongUse):
 		fmt.Fprint(os.Stderr, usage)
-		os.Exit(exitWrongUse)
-	case errors.Is(err, errNo):
-		fmt.Fprintln(os.Stderr, "witness:", err)
-		os.Exit(exitNo)
-	default:
-		fmt.Fprintln(os.Stderr, "witness:", err)
-		os.Exit(exitUnknown)
+		return exitWrongUse
 	}
+	fmt.Fprintln(os.Stderr, "witness:", err)
+	if errors.Is(err, errNo) {
+		return exitNo
+	}
+	return exitUnknown
 }
 
 func run(ctx context.Context, arguments []string) error {
