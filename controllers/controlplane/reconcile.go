@@ -113,7 +113,7 @@ func (r *reconciler) begin(ctx context.Context, key types.NamespacedName) (*pass
 		return nil, fmt.Errorf("reading ControlPlane %s: %w", key, err)
 	}
 	found, _ := r.memories.LoadOrStore(key, &memory{uid: cp.UID})
-	remembered := found.(*memory) //nolint:errcheck // nothing else is stored
+	remembered := found.(*memory) // nothing else is stored
 	if remembered.uid != cp.UID { // deleted and created again
 		r.forget(key)
 		remembered = &memory{uid: cp.UID}
@@ -132,7 +132,7 @@ func (r *reconciler) begin(ctx context.Context, key types.NamespacedName) (*pass
 // forget drops what is remembered of a ControlPlane that is gone, its administrator's session first.
 func (r *reconciler) forget(key types.NamespacedName) {
 	if found, ok := r.memories.LoadAndDelete(key); ok {
-		r.env.Keystone.Forget(string(found.(*memory).uid)) //nolint:errcheck // nothing else is stored
+		r.env.Keystone.Forget(string(found.(*memory).uid)) // nothing else is stored
 	}
 }
 

@@ -69,7 +69,7 @@ func listOrders(ctx context.Context, reader client.Reader, controlPlane string, 
 		}
 		var ofKind []string
 		err := meta.EachListItem(list, func(item runtime.Object) error {
-			object := item.(order.Object) //nolint:errcheck // the kinds of order.Kinds are orders
+			object := item.(order.Object) // the kinds of order.Kinds are orders
 			if ref := object.GetControlPlaneRef(); ref.Namespace+"/"+ref.Name == controlPlane {
 				ofKind = append(ofKind, fmt.Sprintf("%s %s/%s", kind.Name, object.GetNamespace(), object.GetName()))
 			}
@@ -112,7 +112,7 @@ func (p *pass) tearDown(ctx context.Context) (reconcile.Result, error) {
 
 // remove deletes a child, and tells whether it is gone, by the API server's word.
 func (p *pass) remove(ctx context.Context, child client.Object) (gone bool, err error) {
-	if err := p.writer().Delete(ctx, child.DeepCopyObject().(client.Object)); err != nil { //nolint:errcheck // a copy is of its type
+	if err := p.writer().Delete(ctx, child.DeepCopyObject().(client.Object)); err != nil { // a copy is of its type
 		return false, err
 	}
 	err = p.live.Get(ctx, client.ObjectKeyFromObject(child), child)

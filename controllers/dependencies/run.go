@@ -124,7 +124,7 @@ func (r *runner) forget(ctx context.Context, gvk schema.GroupVersionKind) {
 	metadata.SetGroupVersionKind(gvk)
 	objects := []client.Object{whole, metadata}
 	if typed, err := r.manager.GetScheme().New(gvk); err == nil {
-		objects = append(objects, typed.(client.Object)) //nolint:errcheck // every kind of Kinds is an object
+		objects = append(objects, typed.(client.Object)) // every kind of Kinds is an object
 	}
 	for _, object := range objects {
 		if err := r.manager.GetCache().RemoveInformer(ctx, object); err != nil {

@@ -284,6 +284,7 @@ func (s *state) reasonOf(err error, fallback string) string {
 		return v1alpha1.ReasonTLSVerificationFailed
 	case keystone.CatalogEndpointMismatch:
 		return v1alpha1.ReasonCatalogEndpointMismatch
+	default:
+		return fallback
 	}
-	return fallback
 }

@@ -23,7 +23,7 @@ type pass struct {
 }
 
 func newPass(p *order.Pass) *pass {
-	return &pass{Pass: p, project: p.Order.(*v1alpha1.KeystoneProject)} //nolint:errcheck // the kind's own constructor made it
+	return &pass{Pass: p, project: p.Order.(*v1alpha1.KeystoneProject)} // the kind's own constructor made it
 }
 
 // Provision implements order.Steps.

@@ -131,8 +131,9 @@ func (s *pass) refused(err error) *order.Outcome {
 			"Keystone does not know the role, the user or the project any more; see whether somebody deleted one of them: %v", err)
 	case keystone.Forbidden, keystone.Conflict, keystone.InvalidRequest:
 		return order.Wait(v1alpha1.ReasonRoleAssignmentFailed, order.WaitLong, "Keystone refuses to assign role %q: %v", s.order.Spec.Role, err)
+	default:
+		return s.unanswered(err)
 	}
-	return s.unanswered(err)
 }
 
 // causes are the failures whose name is also a reason. A Keystone that somebody else runs shows them

@@ -26,7 +26,7 @@ type pass struct {
 }
 
 func newPass(p *order.Pass) *pass {
-	return &pass{Pass: p, order: p.Order.(*v1alpha1.KeystoneRoleAssignment)} //nolint:errcheck // the kind's own constructor made it
+	return &pass{Pass: p, order: p.Order.(*v1alpha1.KeystoneRoleAssignment)} // the kind's own constructor made it
 }
 
 // Provision implements order.Steps. The gates come in the contract's order, and the first reads or

@@ -25,7 +25,7 @@ type pass struct {
 }
 
 func newPass(p *order.Pass) *pass {
-	return &pass{Pass: p, user: p.Order.(*v1alpha1.KeystoneUser)} //nolint:errcheck // the kind's own constructor made it
+	return &pass{Pass: p, user: p.Order.(*v1alpha1.KeystoneUser)} // the kind's own constructor made it
 }
 
 // Provision implements order.Steps.

@@ -152,11 +152,11 @@ func (s *pass) audit(ctx context.Context) *order.Outcome {
 	}
 	session, err := s.Admin(ctx)
 	if err != nil {
-		return nil //nolint:nilerr // no answer is no finding; the ControlPlane reports the outage
+		return nil // no answer is no finding; the ControlPlane reports the outage
 	}
 	user, err := session.User(ctx, s.userID())
 	if !keystone.IsGone(err) && (err != nil || user.Enabled) {
-		return nil //nolint:nilerr // as above
+		return nil // as above
 	}
 	s.Log().Info("the user is gone or disabled in Keystone; K-ORC is told to look", "userID", s.userID())
 	if err := s.Unlatch(ctx, s.seen.managed); err != nil {

@@ -90,10 +90,14 @@ func (k Kind) GroupVersionKind() schema.GroupVersionKind {
 // Finalizer is what holds an order until its teardown is done.
 func (k Kind) Finalizer() string { return "c5c3.io/" + strings.ToLower(k.Name) + "-teardown" }
 
-// NameLabel, NamespaceLabel and ClusterLabel carry an order's key on its children.
-func (k Kind) NameLabel() string      { return "c5c3.io/" + strings.ToLower(k.Name) + "-name" }
+// NameLabel carries the order's name on its children.
+func (k Kind) NameLabel() string { return "c5c3.io/" + strings.ToLower(k.Name) + "-name" }
+
+// NamespaceLabel carries the order's namespace on its children.
 func (k Kind) NamespaceLabel() string { return "c5c3.io/" + strings.ToLower(k.Name) + "-namespace" }
-func (k Kind) ClusterLabel() string   { return "c5c3.io/" + strings.ToLower(k.Name) + "-cluster" }
+
+// ClusterLabel carries the order's cluster on its children, empty for the management cluster.
+func (k Kind) ClusterLabel() string { return "c5c3.io/" + strings.ToLower(k.Name) + "-cluster" }
 
 // Annotation returns the name of an annotation of this kind.
 func (k Kind) Annotation(name string) string {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 )
 
@@ -106,9 +107,7 @@ func reference(field string, around ...edit) []admission {
 func assignment(namespace string, more ...values) values {
 	entry := values{"namespace": namespace}
 	for _, fields := range more {
-		for key, value := range fields {
-			entry[key] = value
-		}
+		maps.Copy(entry, fields)
 	}
 	return entry
 }

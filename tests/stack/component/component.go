@@ -328,6 +328,6 @@ func (o *compilerOutput) Write(b []byte) (int, error) {
 }
 
 func (o *compilerOutput) tail() string {
-	lines := append(o.other, string(o.partial))
+	lines := append(slices.Clone(o.other), string(o.partial))
 	return strings.Join(lines[max(0, len(lines)-30):], "\n")
 }

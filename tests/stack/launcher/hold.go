@@ -137,7 +137,7 @@ func (s *Stack) startHolder(ctx context.Context) error {
 	return s.poll(ctx, 15*time.Second, func(context.Context) error {
 		select {
 		case err := <-ended:
-			return permanent{fmt.Errorf("the supervisor ended: %v, see %s", err, log.Name())}
+			return permanent{fmt.Errorf("the supervisor ended: %w, see %s", err, log.Name())}
 		default:
 		}
 		_, err := s.client.HostPID()

@@ -280,7 +280,8 @@ func (s *Stack) faultControl(ctx context.Context, method string, body []byte) (f
 		text, _ := io.ReadAll(io.LimitReader(response.Body, 4096))
 		return report, errors.New(strings.TrimSpace(string(text)))
 	}
-	return report, json.NewDecoder(response.Body).Decode(&report)
+	err = json.NewDecoder(response.Body).Decode(&report)
+	return report, err
 }
 
 // Probe succeeds when a URL answers 200; it runs as a process of the stack.

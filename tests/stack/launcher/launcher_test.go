@@ -2,6 +2,7 @@ package launcher
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -185,7 +186,7 @@ func TestStatusOfAStackThatIsDown(t *testing.T) {
 			t.Errorf("no line for %s in\n%s", name, out.String())
 		}
 	}
-	if s.running() || s.Kill(t.Context(), "etcd") != supervisor.ErrNotRunning {
+	if s.running() || !errors.Is(s.Kill(t.Context(), "etcd"), supervisor.ErrNotRunning) {
 		t.Error("a stack that was never up seems to run")
 	}
 }

@@ -128,5 +128,6 @@ func call[Out any](ctx context.Context, c *Client, verb string, in any) (Out, er
 		text, _ := io.ReadAll(io.LimitReader(response.Body, 4096))
 		return out, errors.New(strings.TrimSpace(string(text)))
 	}
-	return out, json.NewDecoder(response.Body).Decode(&out)
+	err = json.NewDecoder(response.Body).Decode(&out)
+	return out, err
 }

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -122,10 +123,10 @@ func TestSupervisor(t *testing.T) {
 
 func TestNotRunning(t *testing.T) {
 	client := Dial(filepath.Join(t.TempDir(), "nothing"))
-	if _, err := client.Statuses(context.Background()); err != ErrNotRunning {
+	if _, err := client.Statuses(context.Background()); !errors.Is(err, ErrNotRunning) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := client.HostPID(); err != ErrNotRunning {
+	if _, err := client.HostPID(); !errors.Is(err, ErrNotRunning) {
 		t.Errorf("got %v", err)
 	}
 }
