@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mchandler "sigs.k8s.io/multicluster-runtime/pkg/handler"
@@ -131,6 +132,8 @@ func Siblings(kind Kind, match func(changed, sibling Object) bool) mchandler.Typ
 			}
 			list := kind.NewList()
 			if err := cl.GetClient().List(ctx, list, client.InNamespace(object.GetNamespace())); err != nil {
+				// The orders find out on their own refresh, and the log says why they are late.
+				log.FromContext(ctx).Error(err, "listing the orders that name a changed one", "kind", kind.Name, "namespace", object.GetNamespace())
 				return nil
 			}
 			return requests(string(name), list, func(sibling Object) bool { return match(changed, sibling) })
