@@ -54,7 +54,8 @@ run: manifests ## Run the operator on this machine against $KUBECONFIG
 generate: ## Generate the DeepCopy methods
 	$(call tool,controller-gen) object:headerFile=hack/boilerplate.go.txt paths=./api/... paths=./internal/externalsecrets/... paths=./controllers/keystoneroleassignment/korcapi/...
 manifests: ## Generate CRDs and the operator's ClusterRole into config/
-	$(call tool,controller-gen) crd paths=./api/... output:crd:artifacts:config=config/crd/bases
+	$(call tool,controller-gen) crd paths=./api/v1alpha1 output:crd:artifacts:config=config/crd/bases
+	$(call tool,controller-gen) crd paths=./api/agentprimitives/... output:crd:artifacts:config=config/crd/agentprimitives
 	$(call tool,controller-gen) rbac:roleName=c5c3-operator paths=./controllers/... paths=./cmd/... output:rbac:artifacts:config=config/rbac
 test: ## Run unit, property and envtest tests of every module (builds kube-apiserver and etcd once if needed)
 	hack/test.sh $(TEST_ARGS)
