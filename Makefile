@@ -25,7 +25,11 @@ OPERATOR_NAMESPACE ?= c5c3-operator-system
 TEST_ARGS ?=
 E2E_ARGS ?=
 RUN_ARGS ?=
-export VERSION REVISION IMG IMAGE_TAR IMAGE_PLATFORMS IMAGE_BUILDER OPERATOR_NAMESPACE E2E_ARGS
+# How long `make soak` kills, how many orders rotate meanwhile, and the seed that it draws from (0: a new one).
+DURATION ?= 10m
+ORDERS ?= 20
+SEED ?= 0
+export VERSION REVISION IMG IMAGE_TAR IMAGE_PLATFORMS IMAGE_BUILDER OPERATOR_NAMESPACE E2E_ARGS DURATION ORDERS SEED
 
 STACK := go -C tests/stack run ./cmd/stack
 KUBECTL := hack/kubectl.sh
@@ -46,7 +50,7 @@ stack-deploy: ## Start the stack, build the image, load it into the node, deploy
 	hack/stack-deploy.sh
 
 ##@ Develop
-.PHONY: build run generate manifests test e2e lint verify support-data
+.PHONY: build run generate manifests test e2e soak lint verify support-data
 build: ## Build the operator into bin/
 	go build $(BUILD_ARGS) -o bin/ ./cmd/...
 run: manifests ## Run the operator on this machine against $KUBECONFIG
@@ -61,6 +65,8 @@ test: ## Run unit, property and envtest tests of every module (builds kube-apise
 	hack/test.sh $(TEST_ARGS)
 e2e: ## Run the Chainsaw suites on the local stack, or on the cluster of $KUBECONFIG if that is another
 	hack/e2e.sh
+soak: ## Kill everything at random while orders rotate and are used, DURATION=10m ORDERS=20 SEED=...; print the ledger
+	hack/soak.sh
 lint: ## Run golangci-lint on every module of ours
 	hack/lint.sh
 verify: ## Fail when generated files, go.mod files or formatting are not what is committed
