@@ -41,8 +41,11 @@ type Delivery struct {
 	Delivered map[string][]byte
 }
 
+// DeliveredName is the Secret beside the order of that name.
+func DeliveredName(order string) string { return order + "-credentials" }
+
 // DeliveredName is the Secret beside the order.
-func (p *Pass) DeliveredName() string { return p.Key.Name + "-credentials" }
+func (p *Pass) DeliveredName() string { return DeliveredName(p.Key.Name) }
 
 // RemoteKey is the path of the backup in the store.
 func (p *Pass) RemoteKey(d Delivery) string {
