@@ -69,6 +69,10 @@ soak: ## Kill everything at random while orders rotate and are used, DURATION=10
 	hack/soak.sh
 lint: ## Run golangci-lint on every module of ours
 	hack/lint.sh
+coverage: ## Write docs/contract-coverage.md: every row of the contracts and the tests that show it
+	go run ./tests/coverage
+verify-coverage: ## Fail when a row of the contracts has no test, or a part of the API has no row
+	go run ./tests/coverage -check
 verify: ## Fail when generated files, go.mod files or formatting are not what is committed
 	hack/verify.sh
 support-data: ## Print what a bug report needs: states, conditions, Events and logs, never a Secret
@@ -100,4 +104,4 @@ clean: ## Remove bin/
 help: ## Print this page
 	@awk 'BEGIN { FS = ":.*## " } \
 		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
-		/^[a-z0-9%-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+		/^[a-z0-9%-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
