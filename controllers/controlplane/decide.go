@@ -16,8 +16,9 @@ import (
 
 // observation is what a pass found. The decisions below are made of it and of nothing else.
 type observation struct {
-	// authURL is where Keystone is, empty when this cluster cannot reach it.
-	authURL string
+	// authURL is where Keystone is, empty when this cluster cannot reach it. externalURL is the same
+	// for a Keystone of somebody else's, and empty for a managed one.
+	authURL, externalURL string
 	// missing are the kinds of other projects that are not served.
 	missing []dependencies.Kind
 	// store is the reason of SecretStoreReady, and storeWhy its message.
@@ -170,14 +171,11 @@ func (o observation) notImported() *order.Outcome {
 			return failed(i.err)
 		case i.mismatch != "":
 			return order.Wait(v1alpha1.ReasonAdminImportFailed, order.WaitShort, "%s", i.mismatch)
-		case i.state.UnlatchError != nil:
-			return order.Wait(v1alpha1.ReasonTransportErrorRetryFailed, order.WaitShort,
-				"%s: %s; clearing K-ORC's latched error failed: %v", i.what, i.state.Message, i.state.UnlatchError)
-		case i.state.Progress == korc.Terminal:
+		case i.state.UnlatchError == nil && i.state.Progress == korc.Terminal:
 			return order.Wait(v1alpha1.ReasonAdminImportFailed, order.WaitShort,
 				"K-ORC gave up on %s: %s: %s", i.what, i.state.Reason, i.state.Message)
-		case i.state.Progress != korc.Available:
-			return order.Wait(v1alpha1.ReasonWaitingForKORC, order.WaitShort, "%s", i.waits())
+		case i.state.UnlatchError != nil || i.state.Progress != korc.Available:
+			return order.WaitOnKORC(o.externalURL, v1alpha1.ReasonWaitingForKORC, i.waits(), i.state)
 		}
 	}
 	return nil
@@ -202,7 +200,7 @@ func (i imported) waits() string {
 	if i.state.Message == "" {
 		return fmt.Sprintf("K-ORC has not looked at %s yet; is it running?", i.what)
 	}
-	return fmt.Sprintf("K-ORC has not imported %s yet: %s", i.what, i.state.Message)
+	return fmt.Sprintf("K-ORC has not imported %s yet", i.what)
 }
 
 // accepted is True, and names what is wrong beside the credential: what the next change of the

@@ -10,6 +10,7 @@ import (
 	"github.com/c5c3/c5c3-operator/api/v1alpha1"
 	"github.com/c5c3/c5c3-operator/controllers/dependencies"
 	"github.com/c5c3/c5c3-operator/controllers/order"
+	"github.com/c5c3/c5c3-operator/controllers/order/ordertest"
 	"github.com/c5c3/c5c3-operator/internal/keystone"
 	"github.com/c5c3/c5c3-operator/internal/korc"
 )
@@ -110,6 +111,24 @@ func TestAdminCredentialReady(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestAdminCredentialReady_shows_an_external_Keystones_cause_in_place_of_its_wait_on_KORC(t *testing.T) {
+	for cause, message := range ordertest.Causes {
+		struggling := converged(func(o *observation) {
+			o.imports = []imported{{what: "the domain", state: order.ChildState{Progress: korc.Pending, Reason: "TransientError", Message: message}}}
+		})
+		if got := decideAdmin(false, struggling); got.Reason != v1alpha1.ReasonWaitingForKORC || !strings.Contains(got.Message, message) {
+			t.Errorf("a managed Keystone's %s reads %s: %s", cause, got.Reason, got.Message)
+		}
+		struggling.externalURL = struggling.authURL
+		if got := decideAdmin(false, struggling); got.Reason != cause || got.Message != "external Keystone at "+struggling.authURL+": "+message {
+			t.Errorf("an external Keystone's %s reads %s: %s", cause, got.Reason, got.Message)
+		}
+		if got := decideAdmin(true, struggling); got.Status != metav1.ConditionTrue || !strings.Contains(got.Message, message) {
+			t.Errorf("%s at K-ORC stops the house, or nobody is told: %s/%s: %s", cause, got.Status, got.Reason, got.Message)
+		}
 	}
 }
 

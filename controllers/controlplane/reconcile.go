@@ -153,7 +153,7 @@ func (p *pass) addFinalizer(ctx context.Context) error {
 
 // observe reads, and writes what the operator owns: the admin's cloud and the imports with it.
 func (p *pass) observe(ctx context.Context) {
-	p.seen.authURL = order.AuthURL(p.cp, "")
+	p.seen.authURL, p.seen.externalURL = order.AuthURL(p.cp, ""), order.ExternalURL(p.cp)
 	p.seen.missing = p.tracker.Missing()
 	p.seen.store, p.seen.storeWhy, p.seen.storeErr = order.StoreState(ctx, p.client, p.cp)
 	p.cp.Status.AuthURL = p.seen.authURL

@@ -11,7 +11,6 @@ import (
 
 	orcv1alpha1 "github.com/k-orc/openstack-resource-controller/v2/api/v1alpha1"
 
-	"github.com/c5c3/c5c3-operator/api/v1alpha1"
 	"github.com/c5c3/c5c3-operator/controllers/order"
 	"github.com/c5c3/c5c3-operator/internal/clouds"
 	"github.com/c5c3/c5c3-operator/internal/keystone"
@@ -267,24 +266,4 @@ func (s *state) whyUnanswered() string {
 		return ""
 	}
 	return ": " + s.asked.unanswered.Error()
-}
-
-// reasonOf classifies an answer of Keystone's for a condition, in External mode only; elsewhere the
-// wait keeps its own reason.
-func (s *state) reasonOf(err error, fallback string) string {
-	if err == nil || !order.External(s.ControlPlane) {
-		return fallback
-	}
-	switch keystone.Classify(err) {
-	case keystone.AuthenticationFailed, keystone.Forbidden:
-		return v1alpha1.ReasonAuthenticationFailed
-	case keystone.EndpointUnreachable:
-		return v1alpha1.ReasonEndpointUnreachable
-	case keystone.TLSVerificationFailed:
-		return v1alpha1.ReasonTLSVerificationFailed
-	case keystone.CatalogEndpointMismatch:
-		return v1alpha1.ReasonCatalogEndpointMismatch
-	default:
-		return fallback
-	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/c5c3/c5c3-operator/api/v1alpha1"
 	"github.com/c5c3/c5c3-operator/controllers/order"
+	"github.com/c5c3/c5c3-operator/internal/korc"
 	"github.com/c5c3/c5c3-operator/internal/rotation"
 )
 
@@ -26,7 +27,8 @@ func (s *state) report() *order.Outcome {
 	case successor != 0:
 		s.ComeBack(order.WaitShort)
 		return order.Done(v1alpha1.ReasonCredentialMinted,
-			"generation %d (%s) is in Keystone; generation %d is being created (%s)%s", status.Generation, status.ID, successor, s.plan.Trigger, s.waiting())
+			"generation %d (%s) is in Keystone; generation %d is being created (%s)%s%s",
+			status.Generation, status.ID, successor, s.plan.Trigger, s.waiting(), s.obstacle(successor))
 	case s.plan.Wait != nil:
 		s.comeBackForWait()
 		return order.Done(v1alpha1.ReasonCredentialMinted, "generation %d (%s) is in Keystone%s", status.Generation, status.ID, s.waiting())
@@ -44,10 +46,24 @@ func (s *state) comeBackForWait() {
 
 // waiting is what the plan waits for, as the end of a sentence.
 func (s *state) waiting() string {
+	return s.waitDetail() + s.whyUnanswered()
+}
+
+func (s *state) waitDetail() string {
 	if s.plan.Wait == nil {
-		return s.whyUnanswered()
+		return ""
 	}
-	return "; " + s.plan.Wait.Detail + s.whyUnanswered()
+	return "; " + s.plan.Wait.Detail
+}
+
+// obstacle repeats K-ORC's words on a generation that it cannot create for now, as the end of a
+// sentence. Without them an order that is True beside a rotation that gets nowhere tells nobody why.
+func (s *state) obstacle(generation int64) string {
+	said := s.children[generation].state
+	if _, known := korc.ExternalCause(said.Message); !known {
+		return ""
+	}
+	return "; K-ORC says: " + said.Message
 }
 
 func (s *state) unlatchError() error {
@@ -57,12 +73,16 @@ func (s *state) unlatchError() error {
 // waitForFirst tells how the order's first credential is coming along. K-ORC's own words go along,
 // and in External mode the cause they name replaces the reason.
 func (s *state) waitForFirst() *order.Outcome {
-	what := fmt.Sprintf("generation %d is being created in Keystone%s", s.plan.Desired, s.waiting())
+	const reason = v1alpha1.ReasonWaitingForCredential
+	what := fmt.Sprintf("generation %d is being created in Keystone%s", s.plan.Desired, s.waitDetail())
 	c, listed := s.children[s.plan.Desired]
-	if listed && s.plan.Verify == 0 {
-		return s.WaitOnChild(v1alpha1.ReasonWaitingForCredential, what, c.state)
+	switch {
+	case listed && s.plan.Verify == 0:
+		return s.WaitOnChild(reason, what+s.whyUnanswered(), c.state)
+	case s.asked.unanswered != nil:
+		return s.WaitOnKeystone(reason, s.asked.unanswered, "%s", what)
 	}
-	return order.Wait(s.reasonOf(s.asked.unanswered, v1alpha1.ReasonWaitingForCredential), order.WaitShort, "%s", what)
+	return order.Wait(reason, order.WaitShort, "%s", what)
 }
 
 // failed reports a credential that does not come to work. It stays False beside a delivered

@@ -10,6 +10,8 @@ import (
 
 	"github.com/c5c3/c5c3-operator/api/v1alpha1"
 	"github.com/c5c3/c5c3-operator/controllers/order"
+	"github.com/c5c3/c5c3-operator/controllers/order/ordertest"
+	"github.com/c5c3/c5c3-operator/internal/keystone"
 	"github.com/c5c3/c5c3-operator/internal/korc"
 	"github.com/c5c3/c5c3-operator/internal/rotation"
 )
@@ -105,4 +107,58 @@ func TestReport(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAnExternalKeystonesCauseReplacesTheWaitForTheFirstCredential(t *testing.T) {
+	const url = "https://keystone.example.com/v3"
+	waiting := func(mode v1alpha1.KeystoneMode) *state {
+		cp, o := &v1alpha1.ControlPlane{}, &v1alpha1.KeystoneApplicationCredential{}
+		cp.Spec.Services.Keystone.Mode, cp.Spec.Services.Keystone.External = mode, &v1alpha1.ExternalKeystone{AuthURL: url}
+		return &state{Pass: &order.Pass{Order: o, ControlPlane: cp}, order: o, plan: rotation.Plan{Desired: 1}}
+	}
+	for cause, message := range ordertest.Causes {
+		t.Run("when_K-ORC_says_"+cause, func(t *testing.T) {
+			said := map[int64]child{1: {state: order.ChildState{Progress: korc.Pending, Message: message}}}
+			s := waiting(v1alpha1.KeystoneExternal)
+			s.children = said
+			if got := s.report(); got.Reason != cause || got.Message != "external Keystone at "+url+": "+message {
+				t.Errorf("got %s: %s", got.Reason, got.Message)
+			}
+			s = waiting(v1alpha1.KeystoneManaged)
+			s.children = said
+			if got := s.report(); got.Reason != v1alpha1.ReasonWaitingForCredential || !strings.Contains(got.Message, message) {
+				t.Errorf("a managed one reads %s: %s", got.Reason, got.Message)
+			}
+			// A delivered credential stays what it is; what is in the way of the next is told.
+			s = waiting(v1alpha1.KeystoneExternal)
+			s.input.Status, s.plan.Desired, s.children = rotation.Status{ID: "id-1", Generation: 1}, 2, map[int64]child{2: said[1]}
+			if got := s.report(); got.Reason != v1alpha1.ReasonCredentialMinted || !strings.Contains(got.Message, message) {
+				t.Errorf("a successor's reads %s: %s", got.Reason, got.Message)
+			}
+		})
+	}
+	for class, want := range map[keystone.Class]string{
+		keystone.AuthenticationFailed:    v1alpha1.ReasonAuthenticationFailed,
+		keystone.Forbidden:               v1alpha1.ReasonAuthenticationFailed,
+		keystone.TLSVerificationFailed:   v1alpha1.ReasonTLSVerificationFailed,
+		keystone.CatalogEndpointMismatch: v1alpha1.ReasonCatalogEndpointMismatch,
+		keystone.EndpointUnreachable:     v1alpha1.ReasonEndpointUnreachable,
+		keystone.Conflict:                v1alpha1.ReasonWaitingForCredential,
+	} {
+		t.Run("when_Keystone_answers_the_operator_"+string(class), func(t *testing.T) {
+			err := &keystone.Error{Operation: "list_application_credentials", Class: class, Message: "as it says"}
+			s := waiting(v1alpha1.KeystoneExternal)
+			s.asked.unanswered = err
+			if got := s.report(); got.Reason != want || !strings.Contains(got.Message, "as it says") {
+				t.Errorf("got %s: %s", got.Reason, got.Message)
+			}
+		})
+	}
+	t.Run("and_not_for_what_is_no_answer_of_Keystones", func(t *testing.T) {
+		s := waiting(v1alpha1.KeystoneExternal)
+		s.asked.unanswered = errors.New("reading K-ORC's User: etcd is away")
+		if got := s.report(); got.Reason != v1alpha1.ReasonWaitingForCredential || !strings.Contains(got.Message, "etcd is away") {
+			t.Errorf("got %s: %s", got.Reason, got.Message)
+		}
+	})
 }

@@ -56,8 +56,7 @@ func (s *pass) free(ctx context.Context) *order.Outcome {
 	name := s.project.EffectiveProjectName()
 	found, err := s.namesakes(ctx)
 	if err != nil {
-		return order.Wait(v1alpha1.ReasonProbingForCollision, order.WaitShort,
-			"nothing is created before Keystone itself has said that project name %q is free: %v", name, err)
+		return s.WaitOnKeystone(v1alpha1.ReasonProbingForCollision, err, "nothing is created before Keystone itself has said that project name %q is free", name)
 	}
 	for _, project := range found {
 		if project.Description != s.Mark() {

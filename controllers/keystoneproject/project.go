@@ -98,8 +98,8 @@ func (s *pass) givenUp(ctx context.Context, state order.ChildState) *order.Outco
 	there, err := s.there(ctx)
 	switch {
 	case err != nil:
-		return order.Wait(v1alpha1.ReasonWaitingForProject, order.WaitShort,
-			"K-ORC gave up on project %q (%s: %s), and Keystone could not be asked whether that is so: %v", name, state.Reason, state.Message, err)
+		return s.WaitOnKeystone(v1alpha1.ReasonWaitingForProject, err,
+			"K-ORC gave up on project %q (%s: %s), and Keystone could not be asked whether that is so", name, state.Reason, state.Message)
 	case there:
 		// Looking again costs a request each half minute at most, and mends all that the
 		// project's being there can mend. What it cannot mend comes back and is shown meanwhile.

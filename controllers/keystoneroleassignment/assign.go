@@ -136,22 +136,9 @@ func (s *pass) refused(err error) *order.Outcome {
 	}
 }
 
-// causes are the failures whose name is also a reason. A Keystone that somebody else runs shows them
-// in place of the wait, because that somebody has to be told.
-var causes = map[keystone.Class]string{
-	keystone.AuthenticationFailed:    v1alpha1.ReasonAuthenticationFailed,
-	keystone.TLSVerificationFailed:   v1alpha1.ReasonTLSVerificationFailed,
-	keystone.CatalogEndpointMismatch: v1alpha1.ReasonCatalogEndpointMismatch,
-	keystone.EndpointUnreachable:     v1alpha1.ReasonEndpointUnreachable,
-}
-
 // unanswered is the outcome while Keystone gives no usable answer.
 func (s *pass) unanswered(err error) *order.Outcome {
-	if cause, ok := causes[keystone.Classify(err)]; ok && order.External(s.ControlPlane) {
-		return order.Wait(cause, order.WaitShort, "external Keystone at %s: %v", order.AuthURL(s.ControlPlane, ""), err)
-	}
-	return order.Wait(v1alpha1.ReasonWaitingForServiceAccounts, order.WaitShort,
-		"Keystone could not be asked about role %q; it is asked again: %v", s.order.Spec.Role, err)
+	return s.WaitOnKeystone(v1alpha1.ReasonWaitingForServiceAccounts, err, "Keystone could not be asked about role %q; it is asked again", s.order.Spec.Role)
 }
 
 // childKey is the name of a child.

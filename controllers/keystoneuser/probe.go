@@ -80,8 +80,8 @@ func (s *pass) probeAgain(ctx context.Context, probe *orcv1alpha1.User, outcome 
 func (s *pass) free(ctx context.Context) *order.Outcome {
 	users, err := s.namesakes(ctx)
 	if err != nil {
-		return order.Wait(v1alpha1.ReasonProbingForCollision, order.WaitShort,
-			"nothing is created before Keystone itself has said that user name %q is free: %v", s.user.EffectiveUserName(), err)
+		return s.WaitOnKeystone(v1alpha1.ReasonProbingForCollision, err,
+			"nothing is created before Keystone itself has said that user name %q is free", s.user.EffectiveUserName())
 	}
 	for _, user := range users {
 		if user.Description != s.Mark() {

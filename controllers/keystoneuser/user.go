@@ -31,8 +31,11 @@ func (s *pass) settle(ctx context.Context) *order.Outcome {
 	case s.userID() == "":
 		return s.WaitOnChild(v1alpha1.ReasonWaitingForServiceAccounts, what, order.ChildState{})
 	case s.applied() != s.current():
-		return order.Wait(v1alpha1.ReasonWaitingForServiceAccounts, order.WaitShort,
-			"K-ORC has not given Keystone password generation %d of user %q yet", s.current(), s.user.EffectiveUserName())
+		if state.Reason == orcv1alpha1.ConditionReasonSuccess {
+			state = order.ChildState{} // K-ORC has not looked yet: what it says is of the last password
+		}
+		return s.WaitOnChild(v1alpha1.ReasonWaitingForServiceAccounts,
+			fmt.Sprintf("K-ORC has not given Keystone password generation %d of user %q yet", s.current(), s.user.EffectiveUserName()), state)
 	}
 	return nil
 }
@@ -45,9 +48,8 @@ func (s *pass) givenUp(ctx context.Context, state order.ChildState) *order.Outco
 	found, err := s.lookUp(ctx)
 	switch {
 	case err != nil:
-		return order.Wait(v1alpha1.ReasonWaitingForServiceAccounts, order.WaitShort,
-			"K-ORC gave up on user %q (%s: %s), and Keystone could not be asked whether that is so: %v",
-			s.user.EffectiveUserName(), state.Reason, state.Message, err)
+		return s.WaitOnKeystone(v1alpha1.ReasonWaitingForServiceAccounts, err,
+			"K-ORC gave up on user %q (%s: %s), and Keystone could not be asked whether that is so", s.user.EffectiveUserName(), state.Reason, state.Message)
 	case found && blamesAbsence(managed, state):
 		if err := s.Unlatch(ctx, managed); err != nil {
 			return order.Wait(v1alpha1.ReasonTransportErrorRetryFailed, order.WaitShort,
@@ -112,8 +114,8 @@ func (s *pass) accept(ctx context.Context) *order.Outcome {
 			"Keystone refuses password generation %d of user %q, so it is not delivered: %v; when the user is neither disabled nor locked in Keystone, raise spec.passwordGeneration to have another one set",
 			generation, s.user.EffectiveUserName(), err)
 	default:
-		return order.Wait(v1alpha1.ReasonWaitingForServiceAccounts, order.WaitShort,
-			"password generation %d of user %q is delivered once a login with it succeeded: %v", generation, s.user.EffectiveUserName(), err)
+		return s.WaitOnKeystone(v1alpha1.ReasonWaitingForServiceAccounts, err,
+			"password generation %d of user %q is delivered once a login with it succeeded", generation, s.user.EffectiveUserName())
 	}
 	if session.UserID != s.userID() {
 		return order.Wait(v1alpha1.ReasonServiceAccountsFailed, order.WaitLong,

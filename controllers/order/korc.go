@@ -2,6 +2,7 @@ package order
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -14,6 +15,7 @@ import (
 	orcv1alpha1 "github.com/k-orc/openstack-resource-controller/v2/api/v1alpha1"
 
 	"github.com/c5c3/c5c3-operator/api/v1alpha1"
+	"github.com/c5c3/c5c3-operator/internal/keystone"
 	"github.com/c5c3/c5c3-operator/internal/korc"
 )
 
@@ -62,13 +64,18 @@ func (p *Pass) Unlatch(ctx context.Context, child KORCObject) error {
 	return p.settler().Unlatch(ctx, child)
 }
 
-// Settle reads K-ORC's conditions on a child and clears a latched transport failure. K-ORC never
-// retries those; deleting and recreating the child instead could destroy a namesake, since K-ORC's
-// delete without status.id looks the resource up by name.
+// Settle reads K-ORC's conditions on a child and clears a latched failure to talk to Keystone: a
+// broken connection, or a certificate that K-ORC does not trust. K-ORC never retries those; deleting
+// and recreating the child instead could destroy a namesake, since K-ORC's delete without status.id
+// looks the resource up by name.
+//
+// The certificate is cleared although trying again alone does not mend it. Whoever mends the CA bundle
+// mends it in one place, and would otherwise have to find every child that K-ORC gave up on meanwhile.
+// Each try is a handshake in which K-ORC says nothing.
 func (s Settler) Settle(ctx context.Context, child KORCObject) ChildState {
 	progress, reason, message := korc.State(child.GetConditions(), child.GetGeneration())
 	state := ChildState{Progress: progress, Reason: reason, Message: message, Transport: korc.IsTransport(message)}
-	if progress != korc.Terminal || !state.Transport {
+	if progress != korc.Terminal || !state.Transport && !korc.IsUntrusted(message) {
 		return state
 	}
 	state.Progress = korc.Pending
@@ -141,10 +148,15 @@ func setConditions(child KORCObject, conditions []metav1.Condition) error {
 	return nil
 }
 
-// WaitOnChild is the outcome for a child that is not Available yet. In External mode the cause
-// replaces the reason of the wait when K-ORC's message tells one: whoever runs that Keystone is
-// somebody else, and needs to be told what to fix.
+// WaitOnChild is the outcome for a child of the order that is not Available yet, see WaitOnKORC.
 func (p *Pass) WaitOnChild(reason, what string, state ChildState) *Outcome {
+	return WaitOnKORC(ExternalURL(p.ControlPlane), reason, what, state)
+}
+
+// WaitOnKORC is the outcome for an object of K-ORC's that is not Available yet. With the URL of an
+// external Keystone, the cause replaces the reason of the wait when K-ORC's message tells one: whoever
+// runs that Keystone is somebody else, and needs to be told what to fix.
+func WaitOnKORC(externalURL, reason, what string, state ChildState) *Outcome {
 	message := what
 	if state.Message != "" {
 		message = fmt.Sprintf("%s: %s", what, state.Message)
@@ -153,13 +165,34 @@ func (p *Pass) WaitOnChild(reason, what string, state ChildState) *Outcome {
 		return Wait(v1alpha1.ReasonTransportErrorRetryFailed, WaitShort,
 			"%s; clearing K-ORC's latched error failed: %v", message, state.UnlatchError)
 	}
-	if p.ControlPlane != nil && External(p.ControlPlane) {
-		if cause, ok := korc.ExternalCause(state.Message); ok {
-			return Wait(cause, WaitShort, "external Keystone at %s: %s", AuthURL(p.ControlPlane, ""), state.Message)
-		}
+	if cause, ok := korc.ExternalCause(state.Message); ok && externalURL != "" {
+		return Wait(cause, WaitShort, "external Keystone at %s: %s", externalURL, state.Message)
 	}
 	if state.Transport {
 		message += " (Keystone is not reachable from K-ORC; it is tried again)"
+	}
+	return Wait(reason, WaitShort, "%s", message)
+}
+
+// causes are the answers of Keystone, and the lack of one, whose names are also reasons.
+var causes = map[keystone.Class]string{
+	keystone.AuthenticationFailed:    v1alpha1.ReasonAuthenticationFailed,
+	keystone.Forbidden:               v1alpha1.ReasonAuthenticationFailed,
+	keystone.TLSVerificationFailed:   v1alpha1.ReasonTLSVerificationFailed,
+	keystone.CatalogEndpointMismatch: v1alpha1.ReasonCatalogEndpointMismatch,
+	keystone.EndpointUnreachable:     v1alpha1.ReasonEndpointUnreachable,
+}
+
+// WaitOnKeystone is the outcome of a question that the operator put to Keystone itself and that failed
+// with err. The cause replaces the reason as in WaitOnKORC. An error that is not Keystone's, of a child
+// that cannot be read for one, names no cause.
+func (p *Pass) WaitOnKeystone(reason string, err error, format string, args ...any) *Outcome {
+	message := fmt.Sprintf(format, args...) + ": " + err.Error()
+	var failure *keystone.Error
+	if url := ExternalURL(p.ControlPlane); url != "" && errors.As(err, &failure) {
+		if cause, ok := causes[failure.Class]; ok {
+			return Wait(cause, WaitShort, "external Keystone at %s: %s", url, message)
+		}
 	}
 	return Wait(reason, WaitShort, "%s", message)
 }

@@ -83,10 +83,17 @@ func TestSettle(t *testing.T) {
 			t.Errorf("comes back after %s, want when it is due: 30s to 60s after the last time", p.after)
 		}
 	})
+	t.Run("clears_a_certificate_that_k_orc_does_not_trust", func(t *testing.T) {
+		const message = "invalid configuration creating resource: Post \"https://keystone/v3/users\": tls: failed to verify certificate: x509: certificate signed by unknown authority"
+		state, stored, p := settle(t, latched(message), interceptor.Funcs{})
+		if state.Progress != korc.Pending || state.Transport || state.Message != message || !given(stored) || p.after != WaitShort {
+			t.Errorf("state %+v, conditions %v, comes back after %s", state, stored.Status.Conditions, p.after)
+		}
+	})
 	t.Run("leaves_what_a_person_has_to_mend", func(t *testing.T) {
 		for _, message := range []string{
 			"invalid configuration creating resource: Bad request with: [POST http://keystone:5000/v3/users], error message: name is too long",
-			"Post \"https://keystone/v3/users\": dial tcp: x509: certificate signed by unknown authority",
+			"invalid configuration creating resource: Unable to re-authenticate: Expected HTTP response code [201] but got 401 instead",
 		} {
 			state, stored, _ := settle(t, latched(message), interceptor.Funcs{})
 			if state.Progress != korc.Terminal || state.Message != message || given(stored) || stored.Annotations[korc.UnlatchedAtAnnotation] != "" {

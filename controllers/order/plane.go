@@ -69,6 +69,14 @@ func External(cp *v1alpha1.ControlPlane) bool {
 	return cp.Spec.Services.Keystone.Mode == v1alpha1.KeystoneExternal && cp.Spec.Services.Keystone.External != nil
 }
 
+// ExternalURL is where an external Keystone is, empty for a managed one and without a ControlPlane.
+func ExternalURL(cp *v1alpha1.ControlPlane) string {
+	if cp == nil || !External(cp) {
+		return ""
+	}
+	return cp.Spec.Services.Keystone.External.AuthURL
+}
+
 // AuthURL is the identity endpoint for somebody on a cluster; the management cluster's name is
 // empty. It is empty when that cluster cannot reach Keystone: a managed one that is published
 // nowhere.

@@ -50,7 +50,8 @@ const UnlatchBackoff = 30 * time.Second
 //
 // Available needs the current generation, since a condition of an older one says nothing about what
 // was asked for last. It does not need Progressing: the operator itself removes that condition to
-// wake K-ORC, and an object that was Available stays so meanwhile.
+// wake K-ORC, and an object that was Available stays so meanwhile. While K-ORC is at work on an object
+// that is Available, a password to be applied for one, the words are those of that work.
 func State(conditions []metav1.Condition, generation int64) (progress Progress, reason, message string) {
 	progressing := current(conditions, orcv1alpha1.ConditionProgressing, generation)
 	available := current(conditions, orcv1alpha1.ConditionAvailable, generation)
@@ -58,6 +59,8 @@ func State(conditions []metav1.Condition, generation int64) (progress Progress, 
 	switch {
 	case progressing != nil && progressing.Status == metav1.ConditionFalse && orcv1alpha1.IsConditionReasonTerminal(progressing.Reason):
 		return Terminal, progressing.Reason, progressing.Message
+	case available != nil && available.Status == metav1.ConditionTrue && progressing != nil && progressing.Status == metav1.ConditionTrue:
+		return Available, progressing.Reason, progressing.Message
 	case available != nil && available.Status == metav1.ConditionTrue:
 		return Available, available.Reason, available.Message
 	case progressing != nil:
@@ -106,11 +109,17 @@ var brokenMarkers = []string{
 // A message that mentions x509 or a 401 is never transport, whatever else it says: the way is open,
 // and trying again would only repeat a refusal, with a password perhaps until the account is locked.
 func IsTransport(message string) bool {
-	if mentions(message, "x509") || refusesLogin(message) {
+	if IsUntrusted(message) || refusesLogin(message) {
 		return false
 	}
 	return mentionsAny(message, dialMarkers) || mentionsAny(message, brokenMarkers)
 }
+
+// IsUntrusted tells whether a message of K-ORC's blames the certificate that Keystone, or whoever
+// answers at its address, presents. It is not transport: trying again does not help before somebody
+// changes the certificate or the CA bundle. But like a connection that did not come about it says
+// nothing of what was asked, because nothing was sent.
+func IsUntrusted(message string) bool { return mentions(message, "x509") }
 
 // The reasons that ExternalCause returns.
 const (
@@ -129,7 +138,7 @@ var externalCauses = []struct {
 }{
 	{ReasonCatalogEndpointMismatch, containing("No suitable endpoint could be found in the service catalog")},
 	{ReasonCredentialDrift, containing("identity:create_application_credential")},
-	{ReasonTLSVerificationFailed, containing("x509")},
+	{ReasonTLSVerificationFailed, IsUntrusted},
 	{ReasonAuthenticationFailed, refusesLogin},
 	{ReasonEndpointUnreachable, IsTransport},
 }

@@ -40,6 +40,10 @@ func TestState(t *testing.T) {
 			conditions: []metav1.Condition{condition("Available", yes, gen, "Success", "ok")},
 			want:       Available, reason: "Success", message: "ok",
 		},
+		"available_and_at_work_again_says_what_the_work_meets": {
+			conditions: []metav1.Condition{condition("Available", yes, gen, "Success", "OpenStack resource is available"), condition("Progressing", yes, gen, "TransientError", "503")},
+			want:       Available, reason: "TransientError", message: "503",
+		},
 		"progressing_is_pending_and_lends_its_message": {
 			conditions: []metav1.Condition{condition("Available", no, gen, "Progressing", "a"), condition("Progressing", yes, gen, "Progressing", "Waiting for Secret/x to be created")},
 			want:       Pending, reason: "Progressing", message: "Waiting for Secret/x to be created",
@@ -112,6 +116,20 @@ func TestIsTransport(t *testing.T) {
 		"": false,
 	} {
 		if got := IsTransport(message); got != want {
+			t.Errorf("got %v, want %v: %s", got, want, message)
+		}
+	}
+}
+
+func TestIsUntrusted(t *testing.T) {
+	for message, want := range map[string]bool{
+		latched("tls: failed to verify certificate: x509: certificate signed by unknown authority"):                            true,
+		"Unable to re-authenticate: tls: failed to verify certificate: x509: certificate has expired or is not yet valid: 401": true,
+		latched("remote error: tls: handshake failure"):                                                                        false,
+		answered(400, `{"error":{"code":400,"message":"Invalid input for field 'name': 'ax509b'","title":"Bad Request"}}`):     false,
+		"": false,
+	} {
+		if got := IsUntrusted(message); got != want {
 			t.Errorf("got %v, want %v: %s", got, want, message)
 		}
 	}
