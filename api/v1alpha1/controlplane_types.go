@@ -82,8 +82,8 @@ type ExternalKeystone struct {
 	// +optional
 	EndpointType EndpointType `json:"endpointType,omitempty"`
 
-	// caBundleSecretRef names a Secret whose key ca.crt verifies Keystone's certificate. Without
-	// it the system's roots decide.
+	// caBundleSecretRef names a Secret whose key ca.crt (PEM) verifies Keystone's certificate, in place
+	// of the system's roots.
 	// +optional
 	CABundleSecretRef *SecretReference `json:"caBundleSecretRef,omitempty"`
 }
@@ -142,8 +142,9 @@ type KeystoneServiceSpec struct {
 	// +optional
 	Gateway *GatewaySpec `json:"gateway,omitempty"`
 
-	// caBundleSecretRef names a Secret whose key ca.crt verifies the certificate of a managed
-	// Keystone. In mode External the bundle belongs to external.caBundleSecretRef.
+	// caBundleSecretRef names a Secret whose key ca.crt (PEM) verifies the certificate of a managed
+	// Keystone, in place of the system's roots. In mode External the bundle belongs to
+	// external.caBundleSecretRef.
 	// +optional
 	CABundleSecretRef *SecretReference `json:"caBundleSecretRef,omitempty"`
 }

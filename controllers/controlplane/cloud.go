@@ -45,7 +45,8 @@ func (p *pass) childMeta(name string) (metav1.ObjectMeta, error) {
 // there is none to log in with; the observation says why.
 //
 // What is missing for a new document does not take an old one away: the password and the bundle of
-// the document that is there stand in for a Secret that somebody deleted.
+// the document that is there stand in for a Secret that somebody deleted or spoilt. The system's roots
+// do not stand in for a bundle: naming one says that they are not to be trusted.
 func (p *pass) adminCloud(ctx context.Context) (*adminDocument, error) {
 	password, missingPassword, err := p.readPassword(ctx)
 	if err != nil {
@@ -68,7 +69,10 @@ func (p *pass) adminCloud(ctx context.Context) (*adminDocument, error) {
 			password = old.cloud.Password.Password
 		}
 		if missingBundle != "" {
-			bundle = old.bundle
+			if bundle = old.bundle; len(bundle) == 0 {
+				p.seen.lost = true
+				return nil, nil
+			}
 		}
 	}
 	return p.writeAdminCloud(ctx, password, bundle)
@@ -94,6 +98,7 @@ func (p *pass) writeAdminCloud(ctx context.Context, password string, bundle []by
 	domain := order.AdminDomain(p.cp)
 	cloud := clouds.Cloud{
 		AuthURL: p.seen.authURL, RegionName: order.Region(p.cp), EndpointType: order.EndpointType(p.cp),
+		CACert: clouds.BundleName(bundle),
 		Password: &clouds.PasswordAuth{
 			Username: order.AdminUserName(p.cp), UserDomainName: domain, Password: password,
 			ProjectName: order.AdminProjectName(p.cp), ProjectDomainName: domain,

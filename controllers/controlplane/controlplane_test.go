@@ -74,6 +74,7 @@ func TestControlPlane(t *testing.T) {
 		"a_wrong_password_is_told_and_corrected_at_once": correctsPassword,
 		"the_cloud_outlives_the_password_Secret":         outlivesThePassword,
 		"a_CA_bundle_that_nobody_names_is_removed":       removesTheBundle,
+		"a_CA_bundle_is_all_that_is_trusted":             trustsItsBundleAlone,
 		"K-ORC_giving_up_is_told":                        tellsKORC,
 		"a_latched_transport_failure_is_cleared":         clearsLatch,
 		"mirrors_its_namespaces":                         mirrors,

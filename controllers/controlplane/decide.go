@@ -27,7 +27,7 @@ type observation struct {
 
 	// password and bundle say in words what is missing of what the admin's cloud is made of.
 	password, bundle string
-	// lost tells that the password is missing and so is the cloud that was made of it.
+	// lost tells that the password or the bundle is missing and so is the cloud that was made of it.
 	lost bool
 	// cloudErr is why the admin's cloud could not be read or written.
 	cloudErr error

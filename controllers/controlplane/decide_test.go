@@ -86,6 +86,8 @@ func TestAdminCredentialReady(t *testing.T) {
 		// What is missing for the next document.
 		"the_cloud_outlives_the_password_Secret": {func(o *observation) { o.password = "Secret a/b does not exist" }, no, yes, v1alpha1.ReasonWaitingForAdminPassword, v1alpha1.ReasonAdminCredentialAccepted},
 		"the_cloud_outlives_the_CA_Secret":       {func(o *observation) { o.bundle = "Secret a/b does not exist" }, no, yes, v1alpha1.ReasonWaitingForCABundle, v1alpha1.ReasonAdminCredentialAccepted},
+		"neither_CA_Secret_nor_a_bundle_in_the_cloud": {func(o *observation) { o.bundle, o.lost = "Secret a/b does not exist", true },
+			no, no, v1alpha1.ReasonWaitingForCABundle, v1alpha1.ReasonWaitingForCABundle},
 		"neither_password_nor_cloud": {func(o *observation) { o.password, o.lost = "Secret a/b does not exist", true },
 			no, no, v1alpha1.ReasonWaitingForAdminPassword, v1alpha1.ReasonWaitingForAdminPassword},
 		"a_refused_cloud_and_no_password_waits_for_it": {func(o *observation) {

@@ -46,6 +46,7 @@ func (s *state) writeMintDocument(ctx context.Context) *order.Outcome {
 		AuthURL:      order.AuthURL(s.ControlPlane, ""),
 		RegionName:   order.Region(s.ControlPlane),
 		EndpointType: order.EndpointType(s.ControlPlane),
+		CACert:       clouds.BundleName(bundle),
 		Password: &clouds.PasswordAuth{
 			Username:          s.user.EffectiveUserName(),
 			UserDomainName:    order.AdminDomain(s.ControlPlane),

@@ -2,6 +2,7 @@ package order
 
 import (
 	"context"
+	"crypto/x509"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -117,6 +118,11 @@ func CABundleRef(cp *v1alpha1.ControlPlane) *v1alpha1.SecretReference {
 
 // CABundle reads the bundle that verifies Keystone. It is nil without an error when the
 // ControlPlane names none. missing says in words for a condition why a named bundle is not there.
+//
+// One without a single certificate counts as missing. K-ORC would trust the system's roots in its place
+// without a word (v2.6.0, internal/scope/provider.go), and send a password to whoever they vouch for.
+// A block among others that does not parse is left out, by K-ORC and the operator alike: bundles that
+// distributions make hold certificates that Go refuses.
 func CABundle(ctx context.Context, live client.Reader, cp *v1alpha1.ControlPlane) (bundle []byte, missing string, err error) {
 	ref := CABundleRef(cp)
 	if ref == nil {
@@ -131,6 +137,8 @@ func CABundle(ctx context.Context, live client.Reader, cp *v1alpha1.ControlPlane
 		return nil, "", fmt.Errorf("reading the CA bundle Secret %s/%s: %w", cp.Namespace, ref.Name, err)
 	case len(secret.Data[CABundleKey]) == 0:
 		return nil, fmt.Sprintf("Secret %s/%s, which ControlPlane %s names as its CA bundle, has no key %s", cp.Namespace, ref.Name, cp.Name, CABundleKey), nil
+	case !x509.NewCertPool().AppendCertsFromPEM(secret.Data[CABundleKey]):
+		return nil, fmt.Sprintf("key %s of Secret %s/%s, which ControlPlane %s names as its CA bundle, holds no PEM certificate that can be read", CABundleKey, cp.Namespace, ref.Name, cp.Name), nil
 	}
 	return secret.Data[CABundleKey], "", nil
 }

@@ -2,7 +2,10 @@ package order
 
 import (
 	"context"
+	"encoding/pem"
 	"errors"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -129,7 +132,10 @@ func TestCABundle(t *testing.T) {
 	secret := func(namespace string, data map[string][]byte) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "ours", Namespace: namespace}, Data: data}
 	}
-	pem := []byte("-----BEGIN CERTIFICATE-----")
+	server := httptest.NewTLSServer(nil)
+	server.Close()
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	strange := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("no certificate")})
 	for name, c := range map[string]struct {
 		cp      *v1alpha1.ControlPlane
 		secrets []client.Object
@@ -137,12 +143,20 @@ func TestCABundle(t *testing.T) {
 		missing string
 	}{
 		"none_is_named": {planeWith(v1alpha1.KeystoneServiceSpec{}), nil, "", ""},
-		"it_is_there":   {cp, []client.Object{secret("openstack", map[string][]byte{"ca.crt": pem})}, string(pem), ""},
+		"it_is_there":   {cp, []client.Object{secret("openstack", map[string][]byte{"ca.crt": certificate})}, string(certificate), ""},
+		// As K-ORC and Go take it.
+		"it_holds_something_else_beside": {cp, []client.Object{secret("openstack", map[string][]byte{"ca.crt": slices.Concat([]byte("# ours\n"), strange, certificate)})},
+			"# ours\n" + string(strange) + string(certificate), ""},
 		"it_is_missing": {cp, nil, "", "Secret openstack/ours, which ControlPlane cp names as its CA bundle, does not exist; create it with the key ca.crt"},
-		"it_is_in_another_namespace": {cp, []client.Object{secret("default", map[string][]byte{"ca.crt": pem})}, "",
+		"it_is_in_another_namespace": {cp, []client.Object{secret("default", map[string][]byte{"ca.crt": certificate})}, "",
 			"Secret openstack/ours, which ControlPlane cp names as its CA bundle, does not exist; create it with the key ca.crt"},
-		"it_has_no_such_key": {cp, []client.Object{secret("openstack", map[string][]byte{"cacert": pem})}, "", "Secret openstack/ours, which ControlPlane cp names as its CA bundle, has no key ca.crt"},
+		"it_has_no_such_key": {cp, []client.Object{secret("openstack", map[string][]byte{"cacert": certificate})}, "", "Secret openstack/ours, which ControlPlane cp names as its CA bundle, has no key ca.crt"},
 		"its_key_is_empty":   {cp, []client.Object{secret("openstack", map[string][]byte{"ca.crt": {}})}, "", "Secret openstack/ours, which ControlPlane cp names as its CA bundle, has no key ca.crt"},
+		// K-ORC would trust the system's roots instead.
+		"it_is_no_PEM": {cp, []client.Object{secret("openstack", map[string][]byte{"ca.crt": server.Certificate().Raw})}, "",
+			"key ca.crt of Secret openstack/ours, which ControlPlane cp names as its CA bundle, holds no PEM certificate that can be read"},
+		"its_certificate_is_none": {cp, []client.Object{secret("openstack", map[string][]byte{"ca.crt": strange})}, "",
+			"key ca.crt of Secret openstack/ours, which ControlPlane cp names as its CA bundle, holds no PEM certificate that can be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bundle, missing, err := CABundle(t.Context(), fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(c.secrets...).Build(), c.cp)

@@ -72,6 +72,24 @@ func TestRender(t *testing.T) {
     endpoint_type: "public"
 `,
 		},
+		"a_document_beside_a_CA_bundle": {
+			cloud: "c5c3",
+			in: Cloud{
+				AuthURL: "https://keystone.example/v3", EndpointType: EndpointTypePublic, CACert: BundleName([]byte("a bundle")),
+				Password: &PasswordAuth{Username: "admin", UserDomainName: "Default", Password: "p"},
+			},
+			want: `clouds:
+  "c5c3":
+    auth_type: "password"
+    auth:
+      auth_url: "https://keystone.example/v3"
+      username: "admin"
+      user_domain_name: "Default"
+      password: "p"
+    endpoint_type: "public"
+    cacert: "sha256:cd98c950d629c66548537b4ecd68dab3e8cf59974ba6e40df5a1a7354b39db5f"
+`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Render(test.cloud, test.in)
@@ -82,6 +100,18 @@ func TestRender(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", got, test.want)
 			}
 		})
+	}
+}
+
+// K-ORC keys its sessions by the document without the certificates.
+func TestBundleName_tells_bundles_apart_and_no_bundle_has_none(t *testing.T) {
+	if one, other := BundleName([]byte("one")), BundleName([]byte("other")); one == other || one == "" {
+		t.Errorf("two bundles are called %q and %q", one, other)
+	}
+	for _, none := range [][]byte{nil, {}} {
+		if name := BundleName(none); name != "" {
+			t.Errorf("no bundle is called %q", name)
+		}
 	}
 }
 
@@ -208,6 +238,7 @@ func anyCloud(t *rapid.T) Cloud {
 		AuthURL:      nonEmpty().Draw(t, "auth URL"),
 		RegionName:   text().Draw(t, "region"),
 		EndpointType: text().Draw(t, "endpoint type"),
+		CACert:       text().Draw(t, "CA certificates"),
 	}
 	if rapid.Bool().Draw(t, "is a password") {
 		c.Password = &PasswordAuth{

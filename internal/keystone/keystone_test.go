@@ -4,6 +4,7 @@ package keystone
 
 import (
 	"context"
+	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -422,6 +423,17 @@ func TestTLS(t *testing.T) {
 	_, err = service.Login(t.Context(), cloud, ca)
 	if e := want(t, err, TLSVerificationFailed); !strings.Contains(e.Message, "localhost") {
 		t.Errorf("a certificate for another name reads %q", e.Message)
+	}
+
+	// Loading the system's roots happens once in a process, so no test can change what they are.
+	client, refused := newHTTPClient(ca)
+	if refused != nil {
+		t.Fatal(refused)
+	}
+	alone := x509.NewCertPool()
+	alone.AppendCertsFromPEM(ca)
+	if !client.Transport.(bounded).next.(*http.Transport).TLSClientConfig.RootCAs.Equal(alone) {
+		t.Error("more is trusted than the CA bundle")
 	}
 }
 

@@ -74,7 +74,7 @@ func New(config Config) *Service {
 type Endpoint struct {
 	// AuthURL, RegionName and EndpointType are those of clouds.Cloud.
 	AuthURL, RegionName, EndpointType string
-	// CABundle is PEM, trusted beside the system's roots. Empty adds nothing.
+	// CABundle is PEM, trusted instead of the system's roots. Empty leaves it to those.
 	CABundle []byte
 }
 
@@ -89,8 +89,8 @@ func (e Endpoint) WithApplicationCredential(auth clouds.ApplicationCredentialAut
 }
 
 // Login asks for a token with exactly one request, POST /v3/auth/tokens, and never repeats it: a
-// repeated wrong password may lock the account. ca is PEM, trusted beside the system's roots; empty
-// adds nothing.
+// repeated wrong password may lock the account. ca is PEM, trusted instead of the system's roots; empty
+// leaves it to those.
 //
 // The error is an *Error. With an application credential, NotFound means that it is gone, and
 // AuthenticationFailed that it exists or may exist and does not log in.
