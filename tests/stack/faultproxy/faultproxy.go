@@ -3,10 +3,14 @@
 // Without a fault it joins the two connections byte for byte and closes one when the other closes:
 // how Keystone's server treats connections is itself a thing that tests are about, so the proxy must
 // not tidy it up. Only a fault makes it look at the requests.
+//
+// Over TLS it is what terminates TLS before a real Keystone: it reads every request. The present fault
+// is the same on both ports.
 package faultproxy
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -85,6 +89,10 @@ func New(upstream string) *Proxy {
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(&url.URL{Scheme: "http", Host: upstream})
 			r.Out.Host = r.In.Host
+			if r.In.TLS != nil {
+				// Keystone would link to http otherwise, at a port that speaks TLS.
+				r.Out.Header.Set("X-Forwarded-Proto", "https")
+			}
 		},
 		Transport: &http.Transport{DisableKeepAlives: true},
 	}
@@ -124,10 +132,7 @@ func (p *Proxy) Report() Report {
 func (p *Proxy) Serve(listener net.Listener) error {
 	inspected := &queue{connections: make(chan net.Conn), closed: make(chan struct{}), address: listener.Addr()}
 	defer inspected.Close()
-	server := &http.Server{Handler: p, ReadHeaderTimeout: 30 * time.Second}
-	// Every request decides anew whether it is broken.
-	server.SetKeepAlivesEnabled(false)
-	go func() { _ = server.Serve(inspected) }()
+	go func() { _ = p.server().Serve(inspected) }()
 	for {
 		conn, err := listener.Accept()
 		if err != nil {
@@ -142,6 +147,25 @@ func (p *Proxy) Serve(listener net.Listener) error {
 		}
 		inspected.connections <- conn
 	}
+}
+
+// ServeTLS accepts connections until the listener is closed. The certificate is read at each handshake:
+// one that was signed anew needs no restart.
+func (p *Proxy) ServeTLS(listener net.Listener, certFile, keyFile string) error {
+	return p.server().Serve(tls.NewListener(listener, &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+			return &pair, err
+		},
+	}))
+}
+
+func (p *Proxy) server() *http.Server {
+	server := &http.Server{Handler: p, ReadHeaderTimeout: 30 * time.Second}
+	// Every request decides anew whether it is broken.
+	server.SetKeepAlivesEnabled(false)
+	return server
 }
 
 // join copies both ways. When Keystone closes, the client's connection is closed at once, as if it
@@ -177,7 +201,7 @@ func (p *Proxy) join(client net.Conn) {
 	}
 }
 
-// ServeHTTP handles the requests that came while there was a fault.
+// ServeHTTP handles the requests that came while there was a fault, and all that came over TLS.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fault, broken := p.judge(r)
 	if !broken {
@@ -246,6 +270,9 @@ func (p *Proxy) Control() http.Handler {
 
 // drop closes a connection with a reset instead of a goodbye.
 func drop(conn net.Conn) {
+	if encrypted, ok := conn.(*tls.Conn); ok {
+		conn = encrypted.NetConn()
+	}
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
 	}

@@ -2,16 +2,22 @@ package faultproxy
 
 import (
 	"bufio"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
+	"os"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/c5c3/c5c3-operator/tests/stack/pki"
 )
 
 func listen(t *testing.T) net.Listener {
@@ -163,5 +169,60 @@ func TestRefusedUpstream(t *testing.T) {
 	if response, err := http.Get("http://" + proxied); err == nil {
 		response.Body.Close()
 		t.Error("got an answer from nobody")
+	}
+}
+
+// The suites on TLS share the stack with those that break Keystone, so a fault is a fault on both ports.
+func TestOverTLS(t *testing.T) {
+	keystone := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, r.Header.Get("X-Forwarded-Proto")+" "+r.Host)
+	}))
+	t.Cleanup(keystone.Close)
+	authority, err := pki.OpenAuthority(t.TempDir(), "ca")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := authority.Issue(pki.Leaf{Name: "keystone", CommonName: "keystone", IPs: []netip.Addr{netip.MustParseAddr("127.0.0.1")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy, listener := New(strings.TrimPrefix(keystone.URL, "http://")), listen(t)
+	go func() { _ = proxy.ServeTLS(listener, pair.CertFile, pair.KeyFile) }()
+	url := "https://" + listener.Addr().String() + "/v3"
+	get := func(roots *x509.CertPool) (int, string, error) {
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: roots}}}
+		response, err := client.Get(url)
+		if err != nil {
+			return 0, "", err
+		}
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		return response.StatusCode, string(body), err
+	}
+	certificate, err := os.ReadFile(authority.CertFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusted := x509.NewCertPool()
+	trusted.AppendCertsFromPEM(certificate)
+
+	if status, body, err := get(trusted); err != nil || status != 200 || body != "https "+listener.Addr().String() {
+		t.Errorf("got %d %q, %v; want Keystone, which knows how it was reached", status, body, err)
+	}
+	var unknown x509.UnknownAuthorityError
+	if _, _, err := get(x509.NewCertPool()); !errors.As(err, &unknown) {
+		t.Errorf("a client without the CA got %v", err)
+	}
+	if err := proxy.Set(Fault{Mode: Unavailable}); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, err := get(trusted); err != nil || status != 503 {
+		t.Errorf("with a fault of 503: %d, %v", status, err)
+	}
+	if err := proxy.Set(Fault{Mode: Reset}); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, err := get(trusted); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("with a reset: %d, %v", status, err)
 	}
 }

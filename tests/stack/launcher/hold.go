@@ -227,20 +227,36 @@ func (s *Stack) connect(ctx context.Context) error {
 	return nil
 }
 
+// FaultProxyOptions are where the proxy before Keystone listens and what it stands before.
+type FaultProxyOptions struct {
+	// Listen takes plain HTTP, TLSListen the same over TLS with the certificate of CertFile and KeyFile.
+	Listen, TLSListen string
+	CertFile, KeyFile string
+	// Upstream is Keystone's own address, and Control the socket that faults are set on.
+	Upstream, Control string
+}
+
 // FaultProxy serves the proxy before Keystone; it runs as a process of the stack.
-func FaultProxy(listen, upstream, control string) error {
-	listener, err := net.Listen("tcp", listen)
+func FaultProxy(o FaultProxyOptions) error {
+	listener, err := net.Listen("tcp", o.Listen)
 	if err != nil {
 		return err
 	}
-	_ = os.Remove(control)
-	controlListener, err := net.Listen("unix", control)
+	_ = os.Remove(o.Control)
+	controlListener, err := net.Listen("unix", o.Control)
 	if err != nil {
 		return err
 	}
-	proxy := faultproxy.New(upstream)
+	tlsListener, err := net.Listen("tcp", o.TLSListen)
+	if err != nil {
+		return err
+	}
+	proxy := faultproxy.New(o.Upstream)
+	ended := make(chan error, 2)
 	go func() {
 		_ = (&http.Server{Handler: proxy.Control(), ReadHeaderTimeout: 5 * time.Second}).Serve(controlListener)
 	}()
-	return proxy.Serve(listener)
+	go func() { ended <- proxy.Serve(listener) }()
+	go func() { ended <- proxy.ServeTLS(tlsListener, o.CertFile, o.KeyFile) }()
+	return <-ended
 }

@@ -12,23 +12,47 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/c5c3/c5c3-operator/tests/stack/faultproxy"
+	"github.com/c5c3/c5c3-operator/tests/stack/pki"
 )
 
 const (
 	keystonePort = 5000
 	// keystoneOwnPort is where Keystone itself listens, behind the fault proxy.
 	keystoneOwnPort = 5001
+	// keystoneTLSPort is the fault proxy's too, with a certificate of a CA that nobody knows.
+	keystoneTLSPort = 5443
 	region          = "RegionOne"
+	// tlsRegion has a public endpoint over TLS and no other. A region of its own, because clients take
+	// the address from the catalog: over TLS in RegionOne, everything that has no CA bundle would fail.
+	tlsRegion = "RegionTLS"
 )
 
 // KeystoneURL is the address that everybody uses, the fault proxy's.
 func (s *Stack) keystoneURL() string { return "http://" + s.address(keystonePort) + "/v3" }
+
+// keystoneTLSURL is the same Keystone over TLS.
+func (s *Stack) keystoneTLSURL() string { return "https://" + s.address(keystoneTLSPort) + "/v3" }
+
+// keystoneCAFile is the certificate that verifies the one at keystoneTLSURL.
+func (s *Stack) keystoneCAFile() string { return s.path("pki/keystone-ca.crt") }
+
+// keystoneCertificate is Keystone's certificate, signed by a CA of its own: a client that trusts the
+// Kubernetes API server must not trust Keystone for that.
+func (s *Stack) keystoneCertificate() error {
+	authority, err := pki.OpenAuthority(s.path("pki"), "keystone-ca")
+	if err != nil {
+		return err
+	}
+	_, err = authority.Issue(pki.Leaf{Name: "keystone", CommonName: "keystone", IPs: []netip.Addr{s.Plan.Stack}})
+	return err
+}
 
 func (s *Stack) adminPasswordFile() string { return s.path("keystone/admin-password") }
 
@@ -78,9 +102,12 @@ func (s *Stack) prepareKeystone(ctx context.Context) (err error) {
 	if err := s.writeAdminClouds(password); err != nil {
 		return err
 	}
-	// The marker holds the address: Keystone's catalog must name the one that is in use.
-	marker := s.path("keystone/bootstrapped")
-	if done, err := os.ReadFile(marker); err == nil && string(done) == s.keystoneURL() {
+	if err := s.keystoneCertificate(); err != nil {
+		return fmt.Errorf("making Keystone's certificate: %w", err)
+	}
+	// The marker holds the addresses: Keystone's catalog must name those that are in use.
+	marker, catalog := s.path("keystone/bootstrapped"), s.keystoneURL()+" "+s.keystoneTLSURL()
+	if done, err := os.ReadFile(marker); err == nil && string(done) == catalog {
 		return nil
 	}
 	task := s.Board.Start("preparing Keystone's database", 25*time.Second)
@@ -106,7 +133,12 @@ func (s *Stack) prepareKeystone(ctx context.Context) (err error) {
 		"--bootstrap-admin-url", s.keystoneURL(), "--bootstrap-public-url", s.keystoneURL(), "--bootstrap-internal-url", s.keystoneURL()); err != nil {
 		return fmt.Errorf("making Keystone's administrator: %w", err)
 	}
-	return writeFile(marker, []byte(s.keystoneURL()), 0o644)
+	// The second call finds the administrator there, and adds the other region to the catalog.
+	if err := manage([]string{"OS_BOOTSTRAP_PASSWORD=" + password}, "bootstrap", "--bootstrap-region-id", tlsRegion,
+		"--bootstrap-public-url", s.keystoneTLSURL()); err != nil {
+		return fmt.Errorf("adding %s to Keystone's catalog: %w", tlsRegion, err)
+	}
+	return writeFile(marker, []byte(catalog), 0o644)
 }
 
 // keystoneDatabase makes the empty database. Fifteen years of migrations take a quarter of a minute, so
@@ -201,9 +233,10 @@ func (s *Stack) keystoneServices() []service {
 			patience: 3 * time.Minute, expected: 15 * time.Second,
 		},
 		{
-			name: "fault-proxy", group: "keystone", version: constant("dev"), endpoint: s.keystoneURL(),
+			name: "fault-proxy", group: "keystone", version: constant("dev"), endpoint: s.keystoneURL() + " " + s.keystoneTLSURL(),
 			command: []string{
 				s.path("bin/stack"), "fault-proxy", "--listen", fmt.Sprintf("0.0.0.0:%d", keystonePort),
+				"--tls-listen", fmt.Sprintf("0.0.0.0:%d", keystoneTLSPort), "--tls-cert", s.path("pki/keystone.crt"), "--tls-key", s.path("pki/keystone.key"),
 				"--upstream", fmt.Sprintf("127.0.0.1:%d", keystoneOwnPort), "--control", s.faultSocket(),
 			},
 			healthy: accepts(s.faultSocket()), patience: 30 * time.Second, expected: time.Second,

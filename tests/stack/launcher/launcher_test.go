@@ -1,8 +1,11 @@
 package launcher
 
 import (
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -110,6 +113,39 @@ func TestNodeConfiguration(t *testing.T) {
 	for _, name := range []string{"kubeconfig", "config/eso.kubeconfig"} {
 		if info, err := os.Stat(s.path(name)); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s is readable by others", name)
+		}
+	}
+}
+
+// A client verifies Keystone with the file that `stack env` names, and trusts nothing else for that.
+func TestKeystoneCertificate(t *testing.T) {
+	s := testStack(t)
+	if err := errors.Join(s.configureKube(), s.keystoneCertificate()); err != nil {
+		t.Fatal(err)
+	}
+	certificate := func(path string) *x509.Certificate {
+		t.Helper()
+		pair, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		block, _ := pem.Decode(pair)
+		parsed, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return parsed
+	}
+	address, err := url.Parse(s.keystoneTLSURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	keystone := certificate(s.path("pki/keystone.crt"))
+	for authority, trusted := range map[string]bool{s.keystoneCAFile(): true, s.path("pki/ca.crt"): false} {
+		roots := x509.NewCertPool()
+		roots.AddCert(certificate(authority))
+		if _, err := keystone.Verify(x509.VerifyOptions{Roots: roots, DNSName: address.Hostname()}); (err == nil) != trusted {
+			t.Errorf("%s verifies Keystone: %v", authority, err)
 		}
 	}
 }

@@ -264,7 +264,12 @@ func (s *Stack) upKeystone(ctx context.Context) error {
 	if err := s.ensureNamed(ctx, "keystone", "fault-proxy"); err != nil {
 		return err
 	}
-	return s.poll(ctx, 30*time.Second, answers(s.keystoneURL()))
+	return s.poll(ctx, 30*time.Second, func(ctx context.Context) error {
+		if err := answers(s.keystoneURL())(ctx); err != nil {
+			return err
+		}
+		return answers(s.keystoneTLSURL())(ctx)
+	})
 }
 
 // Kill ends a component without a warning and keeps it down.

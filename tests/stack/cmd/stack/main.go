@@ -234,11 +234,17 @@ func run(ctx context.Context, arguments []string) error {
 		return launcher.Hold(options.State)
 
 	case "fault-proxy":
-		listen, upstream, control := flags.String("listen", "", ""), flags.String("upstream", "", ""), flags.String("control", "", "")
+		var proxy launcher.FaultProxyOptions
+		flags.StringVar(&proxy.Listen, "listen", "", "")
+		flags.StringVar(&proxy.TLSListen, "tls-listen", "", "")
+		flags.StringVar(&proxy.CertFile, "tls-cert", "", "")
+		flags.StringVar(&proxy.KeyFile, "tls-key", "", "")
+		flags.StringVar(&proxy.Upstream, "upstream", "", "")
+		flags.StringVar(&proxy.Control, "control", "", "")
 		if err := parse(flags, arguments); err != nil {
 			return err
 		}
-		return launcher.FaultProxy(*listen, *upstream, *control)
+		return launcher.FaultProxy(proxy)
 
 	case "probe":
 		if err := parse(flags, arguments, &third); err != nil {
