@@ -50,13 +50,14 @@ stack-deploy: ## Start the stack, build the image, load it into the node, deploy
 	hack/stack-deploy.sh
 
 ##@ Develop
-.PHONY: build run generate manifests test e2e soak lint verify support-data
+.PHONY: build run generate manifests test e2e soak lint verify verify-invalid-cr-fixtures support-data
 build: ## Build the operator into bin/
 	go build $(BUILD_ARGS) -o bin/ ./cmd/...
 run: manifests ## Run the operator on this machine against $KUBECONFIG
 	go run ./cmd/c5c3-operator $(RUN_ARGS)
-generate: ## Generate the DeepCopy methods
+generate: ## Generate the DeepCopy methods and the admission corpora
 	$(call tool,controller-gen) object:headerFile=hack/boilerplate.go.txt paths=./api/... paths=./internal/externalsecrets/... paths=./controllers/keystoneroleassignment/korcapi/...
+	go generate ./tests/e2e/...
 manifests: ## Generate CRDs and the operator's ClusterRole into config/
 	$(call tool,controller-gen) crd paths=./api/v1alpha1 output:crd:artifacts:config=config/crd/bases
 	$(call tool,controller-gen) crd paths=./api/agentprimitives/... output:crd:artifacts:config=config/crd/agentprimitives
@@ -75,6 +76,10 @@ verify-coverage: ## Fail when a row of the contracts has no test, or a part of t
 	go run ./tests/coverage -check
 verify: ## Fail when generated files, go.mod files or formatting are not what is committed
 	hack/verify.sh
+verify-invalid-cr-fixtures: ## Generate the admission corpora anew and fail when they are not what is committed
+	go generate ./tests/e2e/...
+	@[[ -z $$(git status --porcelain -- 'tests/e2e/invalid-*-cr') ]] || { git --no-pager diff --stat -- 'tests/e2e/invalid-*-cr'; \
+		echo "the admission corpora are not what is committed: commit the result of 'make generate'" >&2; exit 1; }
 support-data: ## Print what a bug report needs: states, conditions, Events and logs, never a Secret
 	hack/support-data.sh
 
@@ -104,4 +109,4 @@ clean: ## Remove bin/
 help: ## Print this page
 	@awk 'BEGIN { FS = ":.*## " } \
 		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
-		/^[a-z0-9%-]+:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+		/^[a-z0-9%-]+:.*## / { printf "  %-27s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))

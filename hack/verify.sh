@@ -18,6 +18,7 @@ problem() {
 }
 
 make generate manifests
+make verify-invalid-cr-fixtures || problem "the admission corpora are not what their generators write"
 for module in $(hack/modules.sh); do
 	go -C "$module" mod tidy -diff || problem "$module/go.mod or go.sum is not tidy: run 'go mod tidy' there"
 done

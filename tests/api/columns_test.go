@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/c5c3/c5c3-operator/api/v1alpha1"
+	"github.com/c5c3/c5c3-operator/tests/e2e/admission"
 )
 
 // columns are what `kubectl get` prints, in its order. Name is kubectl's own. A column with a
@@ -19,11 +20,11 @@ var columns = map[string]struct {
 	resource    string
 	names, wide []string
 }{
-	controlPlane:          {"controlplanes", []string{"Name", "Ready", "AdminCredential", "AuthURL", "Age"}, []string{"Region"}},
-	user:                  {"keystoneusers", []string{"Name", "Ready", "ControlPlane", "Generation", "Age"}, nil},
-	project:               {"keystoneprojects", []string{"Name", "Ready", "ControlPlane", "Project", "Age"}, nil},
-	roleAssignment:        {"keystoneroleassignments", []string{"Name", "Ready", "ControlPlane", "User", "Project", "Role", "Age"}, nil},
-	applicationCredential: {"keystoneapplicationcredentials", []string{"Name", "Ready", "ControlPlane", "User", "Project", "Generation", "NextRotation", "Age"}, nil},
+	admission.ControlPlane:          {"controlplanes", []string{"Name", "Ready", "AdminCredential", "AuthURL", "Age"}, []string{"Region"}},
+	admission.User:                  {"keystoneusers", []string{"Name", "Ready", "ControlPlane", "Generation", "Age"}, nil},
+	admission.Project:               {"keystoneprojects", []string{"Name", "Ready", "ControlPlane", "Project", "Age"}, nil},
+	admission.RoleAssignment:        {"keystoneroleassignments", []string{"Name", "Ready", "ControlPlane", "User", "Project", "Role", "Age"}, nil},
+	admission.ApplicationCredential: {"keystoneapplicationcredentials", []string{"Name", "Ready", "ControlPlane", "User", "Project", "Generation", "NextRotation", "Age"}, nil},
 }
 
 func TestColumns(t *testing.T) {
@@ -32,35 +33,35 @@ func TestColumns(t *testing.T) {
 		status    values
 		want, new values
 	}{
-		controlPlane: {
+		admission.ControlPlane: {
 			status: values{"authURL": "https://keystone.example.com/v3", "conditions": conditions("Ready", "False", "NotAllReady", "AdminCredentialReady", "False", "EndpointUnreachable")},
 			want:   values{"Ready": "False", "AdminCredential": "EndpointUnreachable", "AuthURL": "https://keystone.example.com/v3", "Region": "RegionOne"},
 			new:    values{"Ready": nil, "AdminCredential": nil, "AuthURL": nil, "Region": "RegionOne"},
 		},
-		user: {
+		admission.User: {
 			status: values{"passwordGeneration": 7, "conditions": conditions("UserReady", "False", "x", "Ready", "True", "AllReady")},
 			want:   values{"Ready": "True", "ControlPlane": "cp", "Generation": int64(7)},
 			new:    values{"Ready": nil, "ControlPlane": "cp", "Generation": nil},
 		},
-		project: {
+		admission.Project: {
 			status: values{"projectName": "in-keystone", "conditions": conditions("Ready", "Unknown", "x")},
 			want:   values{"Ready": "Unknown", "ControlPlane": "cp", "Project": "in-keystone"},
 			new:    values{"Ready": nil, "ControlPlane": "cp", "Project": nil},
 		},
-		roleAssignment: {
+		admission.RoleAssignment: {
 			status: values{"conditions": conditions("AssignmentReady", "True", "x", "Ready", "False", "NotAllReady")},
 			want:   values{"Ready": "False", "ControlPlane": "cp", "User": "workflow", "Project": "workflow-project", "Role": "member"},
 			new:    values{"Ready": nil, "ControlPlane": "cp", "User": "workflow", "Project": "workflow-project", "Role": "member"},
 		},
-		applicationCredential: {
+		admission.ApplicationCredential: {
 			status: values{"credentialGeneration": 2, "nextRotation": next, "conditions": conditions("Ready", "True", "AllReady")},
 			want:   values{"Ready": "True", "ControlPlane": "cp", "User": "workflow", "Project": "workflow-project", "Generation": int64(2), "NextRotation": next},
 			new:    values{"Ready": nil, "ControlPlane": "cp", "User": "workflow", "Project": "workflow-project", "Generation": nil, "NextRotation": nil},
 		},
 	}
-	for _, kind := range allKinds {
+	for _, kind := range admission.Kinds {
 		t.Run(kind, func(t *testing.T) {
-			stored := store(t, minimal(kind, uniqueName()))
+			stored := store(t, admission.Minimal(kind, uniqueName()))
 			t.Run("are_the_contracts", func(t *testing.T) {
 				var names, wide []string
 				for _, column := range table(t, kind, stored.GetName()).ColumnDefinitions {
@@ -76,8 +77,8 @@ func TestColumns(t *testing.T) {
 			})
 			t.Run("of_a_new_object", func(t *testing.T) { checkCells(t, kind, stored.GetName(), cells[kind].new) })
 			t.Run("of_an_object_with_a_status", func(t *testing.T) {
-				set("status", cells[kind].status)(stored)
-				set("status.observedGeneration", stored.GetGeneration())(stored)
+				admission.Set("status", cells[kind].status)(stored)
+				admission.Set("status.observedGeneration", stored.GetGeneration())(stored)
 				if err := api.Status().Update(t.Context(), stored); err != nil {
 					t.Fatal(err)
 				}
@@ -134,7 +135,7 @@ func table(t *testing.T, kind, name string) *metav1.Table {
 		t.Fatal(err)
 	}
 	printed := &metav1.Table{}
-	err = client.Get().Namespace(namespace).Resource(columns[kind].resource).Name(name).
+	err = client.Get().Namespace(admission.Namespace).Resource(columns[kind].resource).Name(name).
 		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").Do(t.Context()).Into(printed)
 	if err != nil {
 		t.Fatal(err)

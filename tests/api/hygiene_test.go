@@ -9,10 +9,11 @@ import (
 	"k8s.io/client-go/discovery"
 
 	"github.com/c5c3/c5c3-operator/api/v1alpha1"
+	"github.com/c5c3/c5c3-operator/tests/e2e/admission"
 )
 
 var shortNames = map[string]string{
-	controlPlane: "cplane", user: "kuser", project: "kproject", roleAssignment: "krole", applicationCredential: "kappcred",
+	admission.ControlPlane: "cplane", admission.User: "kuser", admission.Project: "kproject", admission.RoleAssignment: "krole", admission.ApplicationCredential: "kappcred",
 }
 
 func TestDefinitions(t *testing.T) {
@@ -120,7 +121,7 @@ func TestDiscovery(t *testing.T) {
 		}
 	}
 	slices.Sort(kinds)
-	want := slices.Sorted(slices.Values(allKinds))
+	want := slices.Sorted(slices.Values(admission.Kinds))
 	if !slices.Equal(kinds, want) {
 		t.Errorf("served are %v, want %v", kinds, want)
 	}

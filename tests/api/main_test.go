@@ -19,13 +19,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/c5c3/c5c3-operator/api/v1alpha1"
+	"github.com/c5c3/c5c3-operator/tests/e2e/admission"
 )
 
 // crdFolder holds what `make manifests` generates, relative to this package.
 const crdFolder = "../../config/crd/bases"
-
-// namespace is where the tests store objects.
-const namespace = "tenant-a"
 
 // One control plane serves all tests of the package: starting one takes longer than all of them.
 var (
@@ -78,7 +76,7 @@ func run(m *testing.M) (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := api.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}); err != nil {
+	if err := api.Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: admission.Namespace}}); err != nil {
 		return 0, fmt.Errorf("creating the tests' namespace: %w", err)
 	}
 	return m.Run(), nil
