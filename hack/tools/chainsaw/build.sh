@@ -11,7 +11,10 @@ set -euo pipefail
 module=$1 out=$2 version=$3
 
 cp "$module/go.mod" "$module/go.sum" "$out/"
-cp -r "$(go -C "$module" list -m -f '{{.Dir}}' github.com/kyverno/chainsaw)" "$out/src"
+# On a machine that never downloaded the module `go list` succeeds and prints an empty folder.
+go -C "$module" mod download github.com/kyverno/chainsaw
+source=$(go -C "$module" list -m -f '{{.Dir}}' github.com/kyverno/chainsaw)
+cp -r "$source" "$out/src"
 chmod -R u+w "$out/src" # the module cache is read-only
 printf 'package internal\n\nfunc (*TestDeps) ModulePath() string { return "" }\n' >"$out/src/pkg/runner/internal/modulepath.go"
 go -C "$out" mod edit -replace "github.com/kyverno/chainsaw@$version=./src"
