@@ -51,13 +51,15 @@ stack-deploy: ## Start the stack, build the image, load it into the node, deploy
 
 ##@ Develop
 .PHONY: build run generate manifests test e2e soak lint verify verify-invalid-cr-fixtures support-data
-build: ## Build the operator into bin/
+build: ## Build the operator and the kubectl plugin into bin/
 	go build $(BUILD_ARGS) -o bin/ ./cmd/...
+	install -m 0755 cmd/kubectl-c5c3/kubectl_complete-c5c3 bin/
 run: manifests ## Run the operator on this machine against $KUBECONFIG
 	go run ./cmd/c5c3-operator $(RUN_ARGS)
-generate: ## Generate the DeepCopy methods and the admission corpora
+generate: ## Generate the DeepCopy methods, the admission corpora and docs/metrics.md
 	$(call tool,controller-gen) object:headerFile=hack/boilerplate.go.txt paths=./api/... paths=./internal/externalsecrets/... paths=./controllers/keystoneroleassignment/korcapi/...
 	go generate ./tests/e2e/...
+	go run ./internal/metrics/generate docs/metrics.md
 manifests: ## Generate CRDs and the operator's ClusterRole into config/
 	$(call tool,controller-gen) crd paths=./api/v1alpha1 output:crd:artifacts:config=config/crd/bases
 	$(call tool,controller-gen) crd paths=./api/agentprimitives/... output:crd:artifacts:config=config/crd/agentprimitives

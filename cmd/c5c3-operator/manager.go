@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
@@ -39,6 +39,7 @@ import (
 	"github.com/c5c3/c5c3-operator/controllers/order"
 	"github.com/c5c3/c5c3-operator/internal/externalsecrets"
 	"github.com/c5c3/c5c3-operator/internal/keystone"
+	"github.com/c5c3/c5c3-operator/internal/metrics"
 )
 
 // leaseName is the Lease of the leader election.
@@ -169,19 +170,34 @@ type everywhere struct{ manager.RunnableFunc }
 
 func (everywhere) NeedLeaderElection() bool { return false }
 
-func addControllers(ctx context.Context, mgr mcmanager.Manager, o options, tracker *dependencies.Tracker) error {
-	observed, err := newKeystoneMetrics(metrics.Registry)
+// addMetrics adds the operator's own metrics to those of controller-runtime.
+func addMetrics(mgr mcmanager.Manager) (*metrics.Counters, error) {
+	local := mgr.GetLocalManager()
+	counters, err := metrics.NewCounters(ctrlmetrics.Registry)
 	if err != nil {
-		return fmt.Errorf("registering the metrics: %w", err)
+		return nil, err
+	}
+	taker := snapshots{cache: local.GetCache(), elected: local.Elected(), log: mgr.GetLogger().WithName("metrics")}
+	if err := ctrlmetrics.Registry.Register(metrics.State{Take: taker.take, Now: time.Now}); err != nil {
+		return nil, fmt.Errorf("registering the metrics of state: %w", err)
+	}
+	return counters, nil
+}
+
+func addControllers(ctx context.Context, mgr mcmanager.Manager, o options, tracker *dependencies.Tracker) error {
+	counters, err := addMetrics(mgr)
+	if err != nil {
+		return err
 	}
 	env := order.Environment{
 		Manager: mgr,
 		Keystone: keystone.New(keystone.Config{
-			Timeout: o.keystoneTimeout, UserAgent: "c5c3-operator/" + version, Observe: observed.observe,
+			Timeout: o.keystoneTimeout, UserAgent: "c5c3-operator/" + version, Observe: counters.KeystoneRequest,
 		}),
 		Clock:         clock.RealClock{},
 		Late:          tracker,
 		AuditInterval: o.auditInterval,
+		Counters:      counters,
 	}
 	controllerOptions := controller.TypedOptions[mcreconcile.Request]{
 		MaxConcurrentReconciles: o.maxConcurrentReconciles,

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/c5c3/c5c3-operator/internal/keystone"
 )
 
@@ -50,30 +48,5 @@ func TestOptions_log_lines_are_JSON(t *testing.T) {
 	}
 	if line["msg"] != "a message" || line["err"] != "broken" || line["key"] != "value" || line["level"] != "ERROR" {
 		t.Errorf("the line is %v", line)
-	}
-}
-
-func TestMetrics_of_Keystone_requests(t *testing.T) {
-	registry := prometheus.NewPedanticRegistry()
-	observed, err := newKeystoneMetrics(registry)
-	if err != nil {
-		t.Fatal(err)
-	}
-	observed.observe("login", keystone.AuthenticationFailed, 300*time.Millisecond)
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := map[string]string{}
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			for _, label := range metric.GetLabel() {
-				found[family.GetName()] += label.GetName() + "=" + label.GetValue() + " "
-			}
-		}
-	}
-	if found["c5c3_keystone_requests_total"] != "class=AuthenticationFailed operation=login " ||
-		found["c5c3_keystone_request_duration_seconds"] != "operation=login " {
-		t.Errorf("the metrics are %v", found)
 	}
 }

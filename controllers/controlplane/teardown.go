@@ -133,6 +133,11 @@ func (p *pass) release(ctx context.Context) (reconcile.Result, error) {
 		return p.conflictOr(fmt.Errorf("releasing the finalizer: %w", err))
 	}
 	p.forget(client.ObjectKeyFromObject(p.cp))
+	note := "nothing of the ControlPlane is left"
+	if p.abandoned() {
+		note = fmt.Sprintf("the annotation %s lets the ControlPlane go before its orders; what they hold in Keystone stays there", AbandonAnnotation)
+	}
+	p.recorder.Eventf(p.original, nil, corev1.EventTypeNormal, order.EventTornDown, "Teardown", "%s", note)
 	p.log.Info("torn down", "abandoned", p.abandoned())
 	return reconcile.Result{}, nil
 }

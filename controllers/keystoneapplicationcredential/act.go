@@ -111,8 +111,9 @@ func (s *state) mint(ctx context.Context) error {
 		return err
 	}
 	if created {
-		s.Eventf(corev1.EventTypeNormal, "CredentialRequested", "Mint",
+		s.Eventf(corev1.EventTypeNormal, order.EventCredentialRequested, "Mint",
 			"generation %d is being created in Keystone (%s)", mint.Generation, s.plan.Trigger)
+		s.Count().RotationStarted(s.Kind.Name, string(s.plan.Trigger))
 	}
 	s.ComeBack(order.WaitShort)
 	return nil
@@ -135,8 +136,11 @@ func (s *state) switchOver(ctx context.Context) error {
 		return err
 	}
 	s.input.Status = *s.plan.Switch
-	s.Eventf(corev1.EventTypeNormal, "CredentialSwitched", "Switch",
+	s.Eventf(corev1.EventTypeNormal, order.EventCredentialSwitched, "Switch",
 		"generation %d (%s) is the live credential; its Secret follows when the backup holds it", s.plan.Switch.Generation, s.plan.Switch.ID)
+	// K-ORC's object was made when the rotation started, and outlives a restart of the operator.
+	started := s.children[s.plan.Switch.Generation].object.CreationTimestamp
+	s.Count().RotationSwitched(s.Kind.Name, s.Now.Sub(started.Time))
 	s.ComeBack(soon)
 	return nil
 }
@@ -153,8 +157,9 @@ func (s *state) clearPrevious(ctx context.Context) error {
 		return err
 	}
 	s.input.Status = status
-	s.Eventf(corev1.EventTypeNormal, "CredentialRevoked", "Revoke",
+	s.Eventf(corev1.EventTypeNormal, order.EventCredentialRevoked, "Revoke",
 		"Keystone confirms that generation %d (%s) is gone", previous.Generation, previous.ID)
+	s.Count().RevocationProven(s.Kind.Name)
 	s.ComeBack(soon)
 	return nil
 }

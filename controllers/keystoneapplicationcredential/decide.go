@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	orcv1alpha1 "github.com/k-orc/openstack-resource-controller/v2/api/v1alpha1"
@@ -197,8 +196,7 @@ func (s *state) removeOrphans(ctx context.Context) {
 	}
 }
 
-// revoke deletes one credential of the user by its name, as admin, and says so: somebody who asks
-// whether the old one is really dead reads it in the Events.
+// revoke deletes one credential of the user by its name, as admin, and says so.
 func (s *state) revoke(ctx context.Context, name string) error {
 	session, err := s.Admin(ctx)
 	if err != nil {
@@ -219,7 +217,7 @@ func (s *state) revoke(ctx context.Context, name string) error {
 	if err := session.DeleteApplicationCredential(ctx, userID, credential.ID); err != nil {
 		return err
 	}
-	s.Eventf(corev1.EventTypeWarning, "RevocationRepaired", "Revoke",
+	s.RevocationRepaired(
 		"Keystone still held application credential %s (%s) that K-ORC had let go of; the operator revoked it", credential.ID, name)
 	return nil
 }

@@ -27,6 +27,9 @@ type state struct {
 func (reconciler) Provision(ctx context.Context, p *order.Pass) {
 	s := &state{Pass: p, order: p.Order.(*v1alpha1.KeystoneApplicationCredential)}
 	p.Report(v1alpha1.ConditionCredentialReady, s.provision(ctx))
+	if failure := s.plan.Failed; failure != nil && p.Entered(v1alpha1.ConditionCredentialReady, v1alpha1.ReasonCredentialFailed) {
+		p.WhenPersisted(func() { p.Count().RotationFailed(p.Kind.Name, string(failure.Kind)) })
+	}
 	p.Report(v1alpha1.ConditionDeliveryReady, s.deliver(ctx))
 }
 

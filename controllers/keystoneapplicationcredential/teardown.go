@@ -118,7 +118,7 @@ func (s *state) proveRevocation(ctx context.Context) *order.Outcome {
 		return order.Wait(v1alpha1.ReasonWaitingForRevocation, soon, "Keystone still lists a credential that the operator just revoked; it is asked again")
 	}
 	if s.order.Status.CredentialID != "" {
-		s.Eventf(corev1.EventTypeNormal, "CredentialRevoked", "Teardown", "Keystone confirms that no credential of this order is left")
+		s.Eventf(corev1.EventTypeNormal, order.EventCredentialRevoked, "Teardown", "Keystone confirms that no credential of this order is left")
 		s.order.Status.CredentialID = ""
 	}
 	return nil
@@ -143,7 +143,7 @@ func (s *state) revokeAll(ctx context.Context) (gone bool, err error) {
 			if err := session.DeleteApplicationCredential(ctx, user, credential.ID); err != nil {
 				return false, err
 			}
-			s.Eventf(corev1.EventTypeWarning, "RevocationRepaired", "Revoke",
+			s.RevocationRepaired(
 				"Keystone still held application credential %s (%s) that K-ORC had let go of; the operator revoked it", credential.ID, name)
 		}
 		if len(found) == 0 {

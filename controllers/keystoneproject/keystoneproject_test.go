@@ -274,7 +274,7 @@ func TestTeardown(t *testing.T) {
 		if !w.Gone("workflow") || w.Keystone.FindProject("workflow") != "" || managed(w, "workflow") != nil {
 			t.Error("something is left")
 		}
-		if len(w.Events) > 0 && w.Announced(revocationRepaired) {
+		if len(w.Events) > 0 && w.Announced(order.EventRevocationRepaired) {
 			t.Error("nothing had to be repaired")
 		}
 	})
@@ -308,7 +308,7 @@ func TestTeardown(t *testing.T) {
 		w.KORC.LetsGo = true
 		remove(w)
 		w.Settle("workflow")
-		if !w.Gone("workflow") || w.Keystone.FindProject("workflow") != "" || !w.Announced(revocationRepaired) {
+		if !w.Gone("workflow") || w.Keystone.FindProject("workflow") != "" || !w.Announced(order.EventRevocationRepaired) {
 			t.Errorf("gone %v, events %v", w.Gone("workflow"), w.Events)
 		}
 	})

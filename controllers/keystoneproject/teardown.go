@@ -6,7 +6,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
 
@@ -17,9 +16,6 @@ import (
 	"github.com/c5c3/c5c3-operator/internal/keystone"
 	"github.com/c5c3/c5c3-operator/internal/korc"
 )
-
-// revocationRepaired is the reason of the Event about a project that outlived its K-ORC object.
-const revocationRepaired = "RevocationRepaired"
 
 // holds are the orders that need the project, in the order in which they are to go.
 var holds = []struct {
@@ -182,7 +178,7 @@ func (s *pass) repair(ctx context.Context, project keystone.Project) error {
 	if err := session.DeleteProject(ctx, project.ID); err != nil {
 		return err
 	}
-	s.Eventf(corev1.EventTypeWarning, revocationRepaired, "Teardown",
+	s.RevocationRepaired(
 		"K-ORC let go of project %q (id %s) while Keystone still had it; the operator deleted it", project.Name, project.ID)
 	return nil
 }

@@ -15,8 +15,8 @@ import (
 
 // Reasons of the Events about repairs.
 const (
-	assignmentRepaired = "AssignmentRepaired"
-	revocationRepaired = "RevocationRepaired"
+	assignmentRepaired = order.EventAssignmentRepaired
+	revocationRepaired = order.EventRevocationRepaired
 )
 
 // assigner keeps one role assigned. Both kinds hold the same promises: an assignment is reported only

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	orcv1alpha1 "github.com/k-orc/openstack-resource-controller/v2/api/v1alpha1"
@@ -123,7 +122,7 @@ func (s *pass) takeAway(ctx context.Context, session *keystone.Session, t tuple)
 		return s.unproven(err)
 	}
 	if recordOf(s.role).Progress == byKORC {
-		s.Eventf(corev1.EventTypeWarning, revocationRepaired, "Teardown",
+		s.RevocationRepaired(
 			"K-ORC let go of role %q while Keystone still had it assigned; the operator unassigned it", s.order.Spec.Role)
 	}
 	has, err = session.HasRole(ctx, t.ProjectID, t.UserID, t.RoleID)

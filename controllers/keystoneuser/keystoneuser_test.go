@@ -368,7 +368,7 @@ func TestTeardownLeavesNothing(t *testing.T) {
 	w.must(w.client.Delete(t.Context(), w.order()))
 	w.settle()
 	w.wantsNothingLeft()
-	if w.happened(revocationRepaired) {
+	if w.happened(order.EventRevocationRepaired) {
 		t.Error("an Event says that a revocation was repaired that needed no repair")
 	}
 }
@@ -386,7 +386,7 @@ func TestAUserThatOutlivesItsKORCObjectIsDeleted(t *testing.T) {
 	w.keystone.with(func() { w.keystone.down = false })
 	w.settle()
 	w.wantsNothingLeft()
-	if !w.happened(revocationRepaired) {
+	if !w.happened(order.EventRevocationRepaired) {
 		t.Error("no Event tells of the repaired revocation")
 	}
 }

@@ -72,7 +72,7 @@ func TestTeardownDeletesNobodyThatOnlyTheStatusNames(t *testing.T) {
 		if !w.keystone.has(fakeAdminID) {
 			t.Error("the administrator is gone")
 		}
-		if w.happened(revocationRepaired) {
+		if w.happened(order.EventRevocationRepaired) {
 			t.Error("an Event tells of a repair")
 		}
 	})
@@ -145,7 +145,7 @@ func TestTeardownKnowsTheOrdersUser(t *testing.T) {
 		w.remove()
 		w.settle()
 		w.wantsNothingLeft()
-		if w.keystone.find("robot") != "" || !w.happened(revocationRepaired) {
+		if w.keystone.find("robot") != "" || !w.happened(order.EventRevocationRepaired) {
 			t.Error("the order's user is left, or nobody was told")
 		}
 	})

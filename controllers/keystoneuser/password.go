@@ -98,7 +98,8 @@ func (s *pass) rotate(ctx context.Context) *order.Outcome {
 		return outcome
 	}
 	if plan.Repoint {
-		s.Log().Info("pointed K-ORC to a password", "generation", generation, "trigger", plan.Trigger)
+		s.Eventf(corev1.EventTypeNormal, order.EventPasswordRequested, "Rotate", "password generation %d is being set in Keystone (%s)", generation, plan.Trigger)
+		s.Count().RotationStarted(s.Kind.Name, string(plan.Trigger))
 	}
 	s.recordTimes(plan)
 	return nil

@@ -5,6 +5,7 @@ import (
 
 	"github.com/c5c3/c5c3-operator/api/v1alpha1"
 	"github.com/c5c3/c5c3-operator/controllers/order"
+	"github.com/c5c3/c5c3-operator/internal/rotation"
 )
 
 // steps are what a KeystoneUser adds to the scaffold. They keep nothing between two passes.
@@ -47,6 +48,9 @@ func (steps) Provision(ctx context.Context, p *order.Pass) {
 		outcome = s.provisioned()
 	}
 	s.Report(v1alpha1.ConditionUserReady, outcome)
+	if s.current() != s.user.Status.PasswordGeneration && s.Entered(v1alpha1.ConditionUserReady, v1alpha1.ReasonServiceAccountsFailed) {
+		s.WhenPersisted(func() { s.Count().RotationFailed(s.Kind.Name, string(rotation.TerminalByKORC)) })
+	}
 	// Delivery has its turn whatever came of the above: a Secret that somebody edited is repaired
 	// also while K-ORC, Keystone or the store are away.
 	s.Report(v1alpha1.ConditionDeliveryReady, s.deliver(ctx))

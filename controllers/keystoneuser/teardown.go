@@ -18,9 +18,6 @@ import (
 	"github.com/c5c3/c5c3-operator/internal/keystone"
 )
 
-// revocationRepaired is the reason of the Event about a user that outlived its K-ORC object.
-const revocationRepaired = "RevocationRepaired"
-
 // Teardown implements order.Steps.
 func (steps) Teardown(ctx context.Context, p *order.Pass) bool {
 	s := newPass(p)
@@ -172,7 +169,7 @@ func (s *pass) prove(ctx context.Context) *order.Outcome {
 			// Keystone may answer the question from a cache; its 404 to a delete is its own word.
 			continue
 		}
-		s.Eventf(corev1.EventTypeWarning, revocationRepaired, "Teardown",
+		s.RevocationRepaired(
 			"K-ORC let go of user %q (id %s) while Keystone still had it; the operator deleted it", s.user.EffectiveUserName(), id)
 		repaired = id
 	}

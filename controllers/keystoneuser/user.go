@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	orcv1alpha1 "github.com/k-orc/openstack-resource-controller/v2/api/v1alpha1"
 
@@ -123,7 +126,18 @@ func (s *pass) accept(ctx context.Context) *order.Outcome {
 			generation, session.UserID, s.userID(), s.user.EffectiveUserName(), order.AdminDomain(s.ControlPlane))
 	}
 	status.PasswordGeneration = generation
+	s.WhenPersisted(func() { s.accepted(generation) })
 	return nil
+}
+
+// accepted tells and counts that a password generation is the one to deliver.
+func (s *pass) accepted(generation int64) {
+	s.Eventf(corev1.EventTypeNormal, order.EventPasswordAccepted, "Login", "Keystone accepts password generation %d; the Secret follows when the backup holds it", generation)
+	took := time.Duration(0)
+	if pointed := s.user.Status.LastPasswordRotation; pointed != nil {
+		took = s.Now.Sub(pointed.Time)
+	}
+	s.Count().RotationSwitched(s.Kind.Name, took)
 }
 
 // login asks for an unscoped token: a user that was just made has no role anywhere.
@@ -160,10 +174,11 @@ func (s *pass) audit(ctx context.Context) *order.Outcome {
 	if !keystone.IsGone(err) && (err != nil || user.Enabled) {
 		return nil // as above
 	}
-	s.Log().Info("the user is gone or disabled in Keystone; K-ORC is told to look", "userID", s.userID())
 	if err := s.Unlatch(ctx, s.seen.managed); err != nil {
 		return order.Fail(v1alpha1.ReasonServiceAccountError, err)
 	}
+	s.Eventf(corev1.EventTypeWarning, order.EventUserDrifted, "Audit",
+		"user %q (id %s) is gone or disabled in Keystone; K-ORC is told to look", s.user.EffectiveUserName(), s.userID())
 	return nil
 }
 

@@ -51,6 +51,8 @@ type Base struct {
 	Served Served
 	// AuditInterval is the time between two audits of one order, 0 for none.
 	AuditInterval time.Duration
+	// Counters are told of what was done. Nil counts nothing.
+	Counters Counters
 
 	audits sync.Map   // Key -> time.Time of the next audit
 	skews  sync.Map   // UID of a ControlPlane -> time.Duration
@@ -154,7 +156,7 @@ func (b *Base) tearDown(ctx context.Context, p *Pass, steps Steps) (reconcile.Re
 		}
 		return reconcile.Result{}, fmt.Errorf("releasing the finalizer: %w", err)
 	}
-	p.log.Info("torn down")
+	p.tornDown()
 	return reconcile.Result{}, nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -103,18 +104,27 @@ func (p *Pass) guardBackup(ctx context.Context, d Delivery, annotation, digest s
 	return p.RequireFresh(ctx, v1alpha1.ReasonDeliveryError)
 }
 
+// backupPending is all that is wrong with a backup that is merely under way.
+const backupPending = "External Secrets Operator has not reported the push yet"
+
 func (p *Pass) backupNotSynced(ctx context.Context, push *externalsecrets.PushSecret) *Outcome {
 	ready, why, err := StoreReady(ctx, p.Management, p.ControlPlane)
 	if err != nil {
 		return Fail(v1alpha1.ReasonDeliveryError, err)
 	}
 	if ready {
-		why = "External Secrets Operator has not reported the push yet"
+		why = backupPending
 		for _, condition := range push.Status.Conditions {
 			if condition.Type == externalsecrets.ReadyCondition && condition.Status == corev1.ConditionFalse {
 				why = "External Secrets Operator reports " + condition.Reason + ": " + condition.Message
 			}
 		}
+	}
+	was := meta.FindStatusCondition(*p.original.GetConditions(), v1alpha1.ConditionDeliveryReady)
+	told := was != nil && was.Reason == v1alpha1.ReasonBackupNotSynced && !strings.Contains(was.Message, backupPending)
+	if why != backupPending && !told {
+		// The reason is that of every rotation's short wait, so the condition makes no such Event.
+		p.Eventf(corev1.EventTypeWarning, EventBackupFailing, "Backup", "the current document cannot be backed up: %s", why)
 	}
 	return Wait(v1alpha1.ReasonBackupNotSynced, WaitShort,
 		"the current document is not in the backup yet: %s (PushSecret %s/%s); the Secret beside the order keeps what it has", why, push.Namespace, push.Name)
@@ -161,7 +171,21 @@ func (p *Pass) Deliver(ctx context.Context, d Delivery) *Outcome {
 		return Wait(v1alpha1.ReasonDeliveryError, WaitShort,
 			"Secret %s/%s was written but does not carry the current values; something on the cluster changes it on the way", written.Namespace, written.Name)
 	}
+	p.announceRepair(current)
 	return nil
+}
+
+// announceRepair tells that the Secret had to be written although nothing new was to be delivered:
+// what is new passes through the backup first, and DeliveryReady is not True then.
+func (p *Pass) announceRepair(found *corev1.Secret) {
+	if !meta.IsStatusConditionTrue(*p.original.GetConditions(), v1alpha1.ConditionDeliveryReady) {
+		return
+	}
+	what := "changed"
+	if found == nil {
+		what = "deleted"
+	}
+	p.Eventf(corev1.EventTypeWarning, EventSecretRepaired, "Deliver", "somebody had %s Secret %s/%s; it is as it was again", what, p.Key.Namespace, p.DeliveredName())
 }
 
 // Carries tells whether the Secret beside the order carries the document already, as the API server

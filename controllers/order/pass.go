@@ -51,6 +51,8 @@ type Pass struct {
 	log      logr.Logger
 	after    time.Duration
 	err      error
+	// persisted is to be done once the status is written.
+	persisted []func()
 }
 
 // Child returns the name of a child: the order's prefix and a discriminator.
@@ -110,10 +112,14 @@ func (p *Pass) ComeBackAt(at time.Time) {
 	}
 }
 
-// Eventf records an Event on the order, on the order's cluster. The reason is a condition's reason
-// wherever one says the same.
-func (p *Pass) Eventf(eventType, reason, action, format string, args ...any) {
-	p.recorder.Eventf(p.original, nil, eventType, reason, action, format, args...)
+// WhenPersisted has something done once the status of this pass is written, such as telling what it
+// says. A pass that loses the race for the status does not do it; the pass that wins it will.
+func (p *Pass) WhenPersisted(do func()) { p.persisted = append(p.persisted, do) }
+
+// Entered tells whether a condition has come to a reason on this pass.
+func (p *Pass) Entered(condition, reason string) bool {
+	before, now := meta.FindStatusCondition(*p.original.GetConditions(), condition), meta.FindStatusCondition(*p.Order.GetConditions(), condition)
+	return now != nil && now.Reason == reason && (before == nil || before.Reason != reason)
 }
 
 // Persist writes the status now, when it changed, with an optimistic lock. A pass calls it before it
@@ -122,9 +128,10 @@ func (p *Pass) Persist(ctx context.Context) error {
 	p.aggregate()
 	p.observe()
 	if equality.Semantic.DeepEqual(p.original, p.Order) {
+		p.tellPersisted()
 		return nil
 	}
-	changed := ChangedConditions(*p.original.GetConditions(), *p.Order.GetConditions())
+	before, after := *p.original.GetConditions(), *p.Order.GetConditions()
 	written := p.Order.DeepCopyObject().(Object)
 	// The lock matters: a pass that worked on a stale order must not take a newer status back.
 	patch := client.MergeFromWithOptions(p.original, client.MergeFromWithOptimisticLock{})
@@ -133,8 +140,20 @@ func (p *Pass) Persist(ctx context.Context) error {
 	}
 	p.Order.SetResourceVersion(written.GetResourceVersion())
 	p.original = p.Order.DeepCopyObject().(Object)
-	Announce(p.log, changed, func(eventType, reason, action, note string) { p.Eventf(eventType, reason, action, "%s", note) })
+	if thawed(before, after) && p.Order.GetDeletionTimestamp().IsZero() {
+		ref := p.Order.GetControlPlaneRef()
+		p.Eventf(corev1.EventTypeNormal, EventNamespaceAssigned, "Thaw", "ControlPlane %s/%s consents to namespace %q; the order goes on", ref.Namespace, ref.Name, p.Key.Namespace)
+	}
+	p.tellPersisted()
+	Announce(p.log, ChangedConditions(before, after), func(eventType, reason, action, note string) { p.Eventf(eventType, reason, action, "%s", note) })
 	return nil
+}
+
+func (p *Pass) tellPersisted() {
+	for _, do := range p.persisted {
+		do()
+	}
+	p.persisted = nil
 }
 
 // observe records the generation that the status describes: the order's own, unless Ready still
@@ -192,37 +211,6 @@ func (p *Pass) aggregate() {
 	ready.Message = Truncate(ready.Message)
 	meta.SetStatusCondition(conditions, ready)
 }
-
-// ChangedConditions are the conditions whose status or reason changed. A message alone is no news.
-func ChangedConditions(before, after []metav1.Condition) []metav1.Condition {
-	var changed []metav1.Condition
-	for _, condition := range after {
-		old := meta.FindStatusCondition(before, condition.Type)
-		if old == nil || old.Status != condition.Status || old.Reason != condition.Reason {
-			changed = append(changed, condition)
-		}
-	}
-	return changed
-}
-
-// Announce writes an Event and a log line for each condition that changed. The aggregate is left
-// out: it would say everything twice.
-func Announce(log logr.Logger, changed []metav1.Condition, record func(eventType, reason, action, note string)) {
-	for _, condition := range changed {
-		if condition.Type == v1alpha1.ConditionReady {
-			continue
-		}
-		kind := corev1.EventTypeNormal
-		if condition.Status == metav1.ConditionFalse && !expected(condition.Reason) {
-			kind = corev1.EventTypeWarning
-		}
-		log.Info("condition changed", "condition", condition.Type, "status", condition.Status, "reason", condition.Reason, "message", condition.Message)
-		record(kind, condition.Reason, condition.Type, firstBytes(condition.Message, maxEventNote))
-	}
-}
-
-// maxEventNote is the API's limit on an Event's note, in bytes.
-const maxEventNote = 1024
 
 // expected tells whether a reason is a wait that every order goes through. Such a wait is no
 // warning: an Event stream in which every order begins with warnings is one that nobody reads.

@@ -42,11 +42,15 @@ type Environment struct {
 	Late LateStarter
 	// AuditInterval is the time between two audits of one order, 0 for none.
 	AuditInterval time.Duration
+	// Counters are told of what the operator did. Nil counts nothing.
+	Counters Counters
 }
 
 // NewBase makes the base of a kind's controller.
 func (e Environment) NewBase(kind Kind) *Base {
-	return &Base{Kind: kind, Manager: e.Manager, Keystone: e.Keystone, Clock: e.Clock, Served: e.Late, AuditInterval: e.AuditInterval}
+	return &Base{
+		Kind: kind, Manager: e.Manager, Keystone: e.Keystone, Clock: e.Clock, Served: e.Late, AuditInterval: e.AuditInterval, Counters: e.Counters,
+	}
 }
 
 // Watches are what a kind's controller watches beyond its own orders and their ControlPlane.

@@ -75,8 +75,9 @@ func (p *Pass) OrphanWarning(what []string) {
 	}
 	slices.Sort(what)
 	ref := p.Order.GetControlPlaneRef()
-	p.Eventf(corev1.EventTypeWarning, "RevocationUnproven", "Teardown", "%s",
-		firstBytes(fmt.Sprintf("ControlPlane %s/%s is gone, so nobody could ask Keystone whether these are gone too; look for them there: %s", ref.Namespace, ref.Name, strings.Join(what, ", ")), maxEventNote))
+	p.Eventf(corev1.EventTypeWarning, EventRevocationUnproven, "Teardown",
+		"ControlPlane %s/%s is gone, so nobody could ask Keystone whether these are gone too; look for them there: %s", ref.Namespace, ref.Name, strings.Join(what, ", "))
+	p.Count().RevocationUnproven(p.Kind.Name)
 }
 
 // Referencing lists the names of orders of a kind in the order's namespace that match, sorted. A
