@@ -42,6 +42,8 @@ mkdir -p bin/e2e
 # What the suites' scripts call. Built once: `go run` in a loop that polls would be most of its work.
 go -C tests/e2e/witness build -o "$PWD/bin/e2e/witness" .
 go -C tests/stack build -o "$PWD/bin/e2e/stack" ./cmd/stack
+# kubectl finds its plugin on PATH.
+go build -ldflags "-s -w -X main.version=$VERSION" -o bin/e2e/kubectl-c5c3 ./cmd/kubectl-c5c3
 kubectl=$(type -P kubectl || echo "$(stack assets)/kubectl")
 ln -sf "$kubectl" bin/e2e/kubectl
 PATH=$PWD/bin/e2e:$PATH
