@@ -35,7 +35,7 @@ func (throughKORC) assign(ctx context.Context, s *pass) *order.Outcome {
 	case state.UnlatchError == nil && state.Progress == korc.Terminal:
 		return s.assignmentGivenUp(ctx, object, state)
 	case state.UnlatchError != nil || state.Progress != korc.Available:
-		return s.pending(state)
+		return s.pending(ctx, state)
 	}
 	return s.vouched(ctx, object)
 }
@@ -70,14 +70,36 @@ func (s *pass) korcAssignment() *korcapi.RoleAssignment {
 	}
 }
 
-// pending is the outcome while K-ORC has not vouched. An assignment that it takes over from the
-// operator is there all the time, and is reported as such: whoever relies on it must not stop.
-func (s *pass) pending(state order.ChildState) *order.Outcome {
-	if recordOf(s.role) == (record{moving, s.wanted}) {
-		s.ComeBack(order.WaitShort)
-		return s.assigned("by the operator; K-ORC is taking it over")
+// pending is the outcome while K-ORC has not vouched.
+func (s *pass) pending(ctx context.Context, state order.ChildState) *order.Outcome {
+	if outcome := s.takingOver(ctx); outcome != nil {
+		return outcome
 	}
 	return s.WaitOnChild(v1alpha1.ReasonWaitingForServiceAccounts, fmt.Sprintf("K-ORC has not assigned role %q yet", s.order.Spec.Role), state)
+}
+
+// takingOver is the outcome while K-ORC takes an assignment over from the operator, nil when it does not.
+// The role is there all the time, and is reported as such: whoever relies on it must not stop. Until K-ORC
+// has vouched the operator looks after it, however long that takes.
+func (s *pass) takingOver(ctx context.Context) *order.Outcome {
+	if recordOf(s.role) != (record{moving, s.wanted}) {
+		return nil
+	}
+	if s.AuditDue() {
+		s.audit(ctx)
+	}
+	s.ComeBack(order.WaitShort)
+	return s.assigned("by the operator; K-ORC is taking it over")
+}
+
+// refusedOr is the outcome of an error of Keystone's while K-ORC may be taking over: a Keystone that is away
+// stops the move and not the order.
+func (s *pass) refusedOr(takingOver *order.Outcome, err error) *order.Outcome {
+	refused := s.refused(err)
+	if takingOver != nil && refused.Reason != v1alpha1.ReasonRoleAssignmentFailed {
+		return takingOver
+	}
+	return refused
 }
 
 // vouched reports what K-ORC says it assigned, if that is what the order wants.
@@ -95,7 +117,7 @@ func (s *pass) vouched(ctx context.Context, object *korcapi.RoleAssignment) *ord
 		// Keystone is asked once: what K-ORC says was true when it looked, and an older duplicate
 		// may have taken the role with it since.
 		if err := s.repair(ctx); err != nil {
-			return s.refused(err)
+			return s.refusedOr(s.takingOver(ctx), err)
 		}
 		if err := s.applyImport(ctx, confirmed); err != nil {
 			return order.Fail(v1alpha1.ReasonRoleAssignmentError, err)
@@ -111,7 +133,8 @@ func (s *pass) vouched(ctx context.Context, object *korcapi.RoleAssignment) *ord
 // assignmentGivenUp asks Keystone about an assignment that K-ORC gave up on. The object names what the
 // order declares, so what Keystone lacks the operator assigns, and K-ORC adopts it when it looks again.
 func (s *pass) assignmentGivenUp(ctx context.Context, object *korcapi.RoleAssignment, state order.ChildState) *order.Outcome {
-	if object.Status.Resource == nil {
+	takingOver := s.takingOver(ctx)
+	if object.Status.Resource == nil && takingOver == nil {
 		// It was never assigned. Whether Keystone refuses K-ORC for good is K-ORC's to say.
 		session, err := s.Admin(ctx)
 		if err != nil {
@@ -125,11 +148,14 @@ func (s *pass) assignmentGivenUp(ctx context.Context, object *korcapi.RoleAssign
 				"K-ORC gave up on assigning role %q (RoleAssignment %s/%s): %s: %s", s.order.Spec.Role, object.Namespace, object.Name, state.Reason, state.Message)
 		}
 	} else if err := s.repair(ctx); err != nil {
-		return s.refused(err)
+		return s.refusedOr(takingOver, err)
 	}
 	if err := s.Unlatch(ctx, object); err != nil {
 		return order.Wait(v1alpha1.ReasonTransportErrorRetryFailed, order.WaitShort,
 			"K-ORC gave up on role %q (%s: %s) although Keystone has the assignment; telling K-ORC to look again failed: %v", s.order.Spec.Role, state.Reason, state.Message, err)
+	}
+	if takingOver != nil {
+		return takingOver
 	}
 	return order.Wait(v1alpha1.ReasonWaitingForServiceAccounts, order.WaitShort,
 		"K-ORC gave up on role %q (%s: %s) although Keystone has the assignment; K-ORC is told to look again", s.order.Spec.Role, state.Reason, state.Message)
