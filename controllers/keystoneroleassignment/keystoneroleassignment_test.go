@@ -1,7 +1,9 @@
 package keystoneroleassignment
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	orcv1alpha1 "github.com/k-orc/openstack-resource-controller/v2/api/v1alpha1"
 
@@ -102,7 +105,9 @@ func allow(w *ordertest.World, roles ...string) {
 }
 
 // withBoth runs a test with the operator assigning the role itself, and with K-ORC doing it. Both hold
-// the same promises.
+// the same promises, so whatever an order promises is tested here and nowhere for one of them alone. What
+// only K-ORC can do, giving up on its object for example, is in throughkorc_test.go, and the way from one
+// to the other in migration_test.go.
 func withBoth(t *testing.T, test func(t *testing.T, korcAssigns bool)) {
 	t.Helper()
 	t.Run("directly", func(t *testing.T) { test(t, false) })
@@ -147,76 +152,261 @@ func TestRoleNotAllowed(t *testing.T) {
 		"another_case":               {[]string{"Member"}, `ControlPlane openstack/cp admits roles ["Member"] from namespace "tenant-a" on the management cluster (spec.namespaceAssignments); ["member"] is not on that list`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, false)
-			allow(w, test.roles...)
-			w.Settle("member")
-			if message := w.Wants("member", v1alpha1.ReasonRoleNotAllowed); message != test.message {
-				t.Errorf("the message is\n%s, want\n%s", message, test.message)
-			}
-			if roleImport(w, "member") != nil || granted(w) {
-				t.Error("something was created")
-			}
+			withBoth(t, func(t *testing.T, korcAssigns bool) {
+				w := newWorld(t, korcAssigns)
+				allow(w, test.roles...)
+				w.Settle("member")
+				if message := w.Wants("member", v1alpha1.ReasonRoleNotAllowed); message != test.message {
+					t.Errorf("the message is\n%s, want\n%s", message, test.message)
+				}
+				nothingMade(w, "member")
+			})
 		})
 	}
 }
 
 func TestRole_taken_off_the_list_freezes_and_revokes_nothing(t *testing.T) {
 	withBoth(t, func(t *testing.T, korcAssigns bool) {
-		w := ready(t, korcAssigns)
-		allow(w)
-		w.Pass("member")
-		w.Wants("member", v1alpha1.ReasonRoleNotAllowed)
-		w.Keystone.Grant("p-1", "u-1", "r-member", false)
-		w.NotServed[korcapi.Kind] = korcAssigns // no move while frozen either way
-		w.Advance(3 * ordertest.AuditInterval)
-		w.Quiet(func() { w.Pass("member"); w.Pass("member") })
-		if granted(w) || status(w, "member").RoleID == "" {
-			t.Error("repaired while frozen, or the status forgotten")
-		}
-		w.NotServed[korcapi.Kind] = !korcAssigns
-		w.Keystone.Grant("p-1", "u-1", "r-member", true)
-		remove(w, "member")
-		w.Settle("member")
-		if !w.Gone("member") || granted(w) {
-			t.Error("deleting a frozen order revokes")
-		}
+		freezes(t, korcAssigns, v1alpha1.ReasonRoleNotAllowed, func(w *ordertest.World) { allow(w) })
 	})
 }
 
-func TestReferences_are_judged_before_anything_is_created(t *testing.T) {
-	user := func(w *ordertest.World, change func(*v1alpha1.KeystoneUser)) {
-		object := &v1alpha1.KeystoneUser{}
-		w.Get(ordertest.Tenant("workflow"), object)
-		change(object)
-		w.Must(w.Client.Status().Update(w.T.Context(), object))
-		change(object)
-		w.Must(w.Client.Update(w.T.Context(), object))
+func TestEntry_taken_away_freezes_and_revokes_nothing(t *testing.T) {
+	withBoth(t, func(t *testing.T, korcAssigns bool) {
+		freezes(t, korcAssigns, v1alpha1.ReasonNamespaceNotAssigned, func(w *ordertest.World) {
+			cp := w.ControlPlane()
+			cp.Spec.NamespaceAssignments = nil
+			w.Must(w.Client.Update(w.T.Context(), cp))
+		})
+	})
+}
+
+// freezes takes the consent away, then all that a frozen order could be tempted to repair: the role in
+// Keystone, the children, and the kind that assigns. It gives the consent back, and takes it again to show
+// that a deletion revokes all the same.
+func freezes(t *testing.T, korcAssigns bool, reason string, withdraw func(*ordertest.World)) {
+	t.Helper()
+	w := ready(t, korcAssigns)
+	consent := w.ControlPlane().Spec
+	withdraw(w)
+	w.Pass("member")
+	w.Wants("member", reason)
+	w.Keystone.Grant("p-1", "u-1", "r-member", false)
+	w.NotServed[korcapi.Kind] = korcAssigns
+	w.Advance(3 * ordertest.AuditInterval)
+	read := reads(w)
+	w.Quiet(func() { w.Pass("member"); w.Pass("member") })
+	if len(*read) > 0 {
+		t.Errorf("a frozen order read %v", *read)
 	}
+	if granted(w) || status(w, "member").RoleID == "" {
+		t.Error("repaired while frozen, or the status forgotten")
+	}
+
+	w.NotServed[korcapi.Kind] = !korcAssigns
+	cp := w.ControlPlane()
+	cp.Spec = consent
+	w.Must(w.Client.Update(t.Context(), cp))
+	w.Settle("member")
+	w.Advance(2 * ordertest.AuditInterval)
+	w.Settle("member")
+	w.Wants("member", v1alpha1.ReasonRoleAssigned)
+	if !granted(w) {
+		t.Error("not repaired once the consent was back")
+	}
+
+	withdraw(w)
+	remove(w, "member")
+	w.Settle("member")
+	if !w.Gone("member") || granted(w) {
+		t.Error("deleting a frozen order revokes")
+	}
+}
+
+// reads notes what is read in the ControlPlane's namespace from here on, but for the ControlPlane itself.
+func reads(w *ordertest.World) *[]string {
+	read := &[]string{}
+	w.Client = interceptor.NewClient(w.Client, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			if _, plane := object.(*v1alpha1.ControlPlane); !plane && key.Namespace == ordertest.PlaneNamespace {
+				*read = append(*read, fmt.Sprintf("%T %s", object, key))
+			}
+			return c.Get(ctx, key, object, options...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			var applied client.ListOptions
+			if applied.ApplyOptions(options); applied.Namespace != ordertest.TenantNamespace {
+				*read = append(*read, fmt.Sprintf("%T in %q", list, applied.Namespace))
+			}
+			return c.List(ctx, list, options...)
+		},
+	})
+	w.Restart()
+	return read
+}
+
+// nothingOf fails when an order has children.
+func nothingOf(w *ordertest.World, name string) {
+	w.T.Helper()
+	if roleImport(w, name) != nil || korcAssignment(w, name) != nil {
+		w.T.Errorf("%s has children", name)
+	}
+}
+
+// nothingMade fails when an order has children, or the role is assigned.
+func nothingMade(w *ordertest.World, name string) {
+	w.T.Helper()
+	nothingOf(w, name)
+	if granted(w) {
+		w.T.Error("the role is assigned")
+	}
+}
+
+func changeUser(w *ordertest.World, change func(*v1alpha1.KeystoneUser)) {
+	w.T.Helper()
+	object := &v1alpha1.KeystoneUser{}
+	w.Get(ordertest.Tenant("workflow"), object)
+	change(object)
+	w.Must(w.Client.Status().Update(w.T.Context(), object))
+	change(object)
+	w.Must(w.Client.Update(w.T.Context(), object))
+}
+
+func changeProject(w *ordertest.World, change func(*v1alpha1.KeystoneProject)) {
+	w.T.Helper()
+	object := &v1alpha1.KeystoneProject{}
+	w.Get(ordertest.Tenant("workflow-project"), object)
+	change(object)
+	w.Must(w.Client.Status().Update(w.T.Context(), object))
+	change(object)
+	w.Must(w.Client.Update(w.T.Context(), object))
+}
+
+func notReady(conditions []metav1.Condition, why string) {
+	conditions[0].Status, conditions[0].Reason = metav1.ConditionFalse, why
+}
+
+func TestReferences_are_judged_before_anything_is_created(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*ordertest.World)
 		reason string
+		says   string
 	}{
-		"no_user": {func(w *ordertest.World) { w.Delete(ordertest.Tenant("workflow"), &v1alpha1.KeystoneUser{}) }, v1alpha1.ReasonUserNotFound},
+		"no_user": {func(w *ordertest.World) { w.Delete(ordertest.Tenant("workflow"), &v1alpha1.KeystoneUser{}) },
+			v1alpha1.ReasonUserNotFound, `no KeystoneUser "workflow"`},
 		"no_project": {func(w *ordertest.World) {
 			w.Delete(ordertest.Tenant("workflow-project"), &v1alpha1.KeystoneProject{})
-		}, v1alpha1.ReasonProjectNotFound},
+		}, v1alpha1.ReasonProjectNotFound, `no KeystoneProject "workflow-project"`},
 		"another_control_plane": {func(w *ordertest.World) {
-			user(w, func(u *v1alpha1.KeystoneUser) { u.Spec.ControlPlaneRef.Name = "other" })
-		}, v1alpha1.ReasonControlPlaneMismatch},
+			changeUser(w, func(u *v1alpha1.KeystoneUser) { u.Spec.ControlPlaneRef.Name = "other" })
+		}, v1alpha1.ReasonControlPlaneMismatch, "openstack/other"},
+		"another_control_plane_of_the_project": {func(w *ordertest.World) {
+			changeProject(w, func(p *v1alpha1.KeystoneProject) { p.Spec.ControlPlaneRef.Name = "other" })
+		}, v1alpha1.ReasonControlPlaneMismatch, "openstack/other"},
 		"a_user_that_is_not_ready": {func(w *ordertest.World) {
-			user(w, func(u *v1alpha1.KeystoneUser) { u.Status.Conditions[0].Status = metav1.ConditionFalse })
-		}, v1alpha1.ReasonWaitingForUser},
+			changeUser(w, func(u *v1alpha1.KeystoneUser) { notReady(u.Status.Conditions, v1alpha1.ReasonServiceAccountCollision) })
+		}, v1alpha1.ReasonWaitingForUser, v1alpha1.ReasonServiceAccountCollision},
+		"a_project_that_is_not_ready": {func(w *ordertest.World) {
+			changeProject(w, func(p *v1alpha1.KeystoneProject) { notReady(p.Status.Conditions, v1alpha1.ReasonProjectCollision) })
+		}, v1alpha1.ReasonWaitingForProject, v1alpha1.ReasonProjectCollision},
+		"a_user_that_nobody_looked_at": {func(w *ordertest.World) {
+			changeUser(w, func(u *v1alpha1.KeystoneUser) { u.Status.Conditions = nil })
+		}, v1alpha1.ReasonWaitingForUser, "not reconciled yet"},
+		"a_user_that_is_being_deleted": {func(w *ordertest.World) {
+			changeUser(w, func(u *v1alpha1.KeystoneUser) { u.Finalizers = []string{"c5c3.io/test"} })
+			w.Delete(ordertest.Tenant("workflow"), &v1alpha1.KeystoneUser{})
+		}, v1alpha1.ReasonWaitingForUser, "being deleted"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, false)
-			test.change(w)
-			w.Settle("member")
-			w.Wants("member", test.reason)
-			if roleImport(w, "member") != nil || granted(w) {
-				t.Error("something was created")
-			}
+			withBoth(t, func(t *testing.T, korcAssigns bool) {
+				w := newWorld(t, korcAssigns)
+				test.change(w)
+				w.Settle("member")
+				if message := w.Wants("member", test.reason); !strings.Contains(message, test.says) {
+					t.Errorf("the message %q does not say %q", message, test.says)
+				}
+				nothingMade(w, "member")
+			})
 		})
 	}
+}
+
+// TestGates_come_in_the_contracts_order has everything wrong at once and mends one thing after another:
+// each time the next gate speaks, and nothing is made before the last.
+func TestGates_come_in_the_contracts_order(t *testing.T) {
+	withBoth(t, func(t *testing.T, korcAssigns bool) {
+		w := newWorld(t, korcAssigns, ordered("member", "member", 0), ordered("older", "member", time.Hour))
+		plane, user, project := w.ControlPlane(), &v1alpha1.KeystoneUser{}, &v1alpha1.KeystoneProject{}
+		w.Get(ordertest.Tenant("workflow"), user)
+		w.Get(ordertest.Tenant("workflow-project"), project)
+		admin := plane.Status
+		w.Delete(ordertest.Tenant("workflow"), &v1alpha1.KeystoneUser{})
+		w.Delete(ordertest.Tenant("workflow-project"), &v1alpha1.KeystoneProject{})
+		w.Must(w.Client.Delete(t.Context(), w.ControlPlane()))
+
+		create := func(object client.Object) {
+			object.SetResourceVersion("")
+			w.Must(w.Client.Create(t.Context(), object))
+		}
+		for _, gate := range []struct {
+			reason string
+			mend   func()
+		}{
+			{v1alpha1.ReasonControlPlaneNotFound, func() {
+				bare := plane.DeepCopy()
+				bare.Spec.NamespaceAssignments, bare.Status = nil, v1alpha1.ControlPlaneStatus{}
+				create(bare)
+			}},
+			{v1alpha1.ReasonNamespaceNotAssigned, func() {
+				cp := w.ControlPlane()
+				cp.Spec.NamespaceAssignments = []v1alpha1.NamespaceAssignment{{Namespace: ordertest.TenantNamespace}}
+				w.Must(w.Client.Update(t.Context(), cp))
+			}},
+			{v1alpha1.ReasonWaitingForAdminCredential, func() {
+				cp := w.ControlPlane()
+				cp.Status = admin
+				w.Must(w.Client.Status().Update(t.Context(), cp))
+			}},
+			{v1alpha1.ReasonRoleNotAllowed, func() { allow(w, "member") }},
+			{v1alpha1.ReasonUserNotFound, func() {
+				elsewhere := user.DeepCopy()
+				elsewhere.Spec.ControlPlaneRef.Name = "other"
+				create(elsewhere)
+			}},
+			{v1alpha1.ReasonControlPlaneMismatch, func() {
+				changeUser(w, func(u *v1alpha1.KeystoneUser) {
+					u.Spec.ControlPlaneRef.Name, u.Status.Conditions = ordertest.PlaneName, nil
+				})
+			}},
+			{v1alpha1.ReasonWaitingForUser, func() {
+				changeUser(w, func(u *v1alpha1.KeystoneUser) { u.Status = user.Status })
+			}},
+			{v1alpha1.ReasonProjectNotFound, func() {
+				elsewhere := project.DeepCopy()
+				elsewhere.Spec.ControlPlaneRef.Name = "other"
+				create(elsewhere)
+			}},
+			{v1alpha1.ReasonControlPlaneMismatch, func() {
+				changeProject(w, func(p *v1alpha1.KeystoneProject) {
+					p.Spec.ControlPlaneRef.Name, p.Status.Conditions = ordertest.PlaneName, nil
+				})
+			}},
+			{v1alpha1.ReasonWaitingForProject, func() {
+				changeProject(w, func(p *v1alpha1.KeystoneProject) { p.Status = project.Status })
+			}},
+			{v1alpha1.ReasonDuplicateRoleAssignment, func() { remove(w, "older") }},
+		} {
+			for range 3 { // one adds the finalizer
+				w.Pass("member")
+				w.PlayKORC()
+			}
+			w.Wants("member", gate.reason)
+			nothingMade(w, "member")
+			gate.mend()
+		}
+		w.Settle("member")
+		w.Wants("member", v1alpha1.ReasonRoleAssigned)
+	})
 }
 
 func TestElder(t *testing.T) {
@@ -273,9 +463,7 @@ func TestDuplicate(t *testing.T) {
 			if message := w.Wants("younger", v1alpha1.ReasonDuplicateRoleAssignment); !strings.Contains(message, `"older"`) {
 				t.Errorf("the message is %q", message)
 			}
-			if roleImport(w, "younger") != nil || korcAssignment(w, "younger") != nil {
-				t.Error("the younger projected something")
-			}
+			nothingOf(w, "younger")
 		})
 	})
 	t.Run("takes_nothing_away_when_it_goes", func(t *testing.T) {
@@ -293,8 +481,17 @@ func TestDuplicate(t *testing.T) {
 			w := two(t, korcAssigns)
 			remove(w, "older")
 			w.Pass("older")
-			w.Pass("younger")
-			w.Wants("younger", v1alpha1.ReasonDuplicateRoleAssignment)
+			if korcAssignment(w, "older") == nil && roleImport(w, "older") == nil {
+				t.Fatal("the older is gone already; nothing is shown")
+			}
+			// Nothing but an event wakes it in time: its own clock comes round in ten minutes.
+			if result := w.Pass("younger"); result.RequeueAfter != order.WaitRefused {
+				t.Errorf("the younger looks again after %s", result.RequeueAfter)
+			}
+			if message := w.Wants("younger", v1alpha1.ReasonDuplicateRoleAssignment); !strings.Contains(message, "takes over once it is gone") {
+				t.Errorf("the message is %q", message)
+			}
+			nothingOf(w, "younger")
 			w.Settle("older", "younger")
 			w.Wants("younger", v1alpha1.ReasonRoleAssigned)
 			if !w.Gone("older") || !granted(w) {
@@ -336,26 +533,30 @@ func TestDuplicate(t *testing.T) {
 
 func TestRoleImport(t *testing.T) {
 	t.Run("a_role_that_is_not_there_is_said_to_be_missing_after_two_minutes", func(t *testing.T) {
-		w := newWorld(t, false, ordered("member", "unheard-of", 0))
-		allow(w, "unheard-of")
-		w.Settle("member")
-		role := roleImport(w, "member")
-		role.CreationTimestamp = metav1.NewTime(w.Clock.Now())
-		w.Must(w.Client.Update(t.Context(), role))
-		for after, missing := range map[time.Duration]bool{2 * time.Minute: false, 2*time.Minute + time.Second: true} {
-			w.Clock.SetTime(role.CreationTimestamp.Add(after))
-			w.Pass("member")
-			if message := w.Wants("member", v1alpha1.ReasonWaitingForServiceAccounts); strings.Contains(message, "may not exist") != missing {
-				t.Errorf("after %s: %q", after, message)
+		withBoth(t, func(t *testing.T, korcAssigns bool) {
+			w := newWorld(t, korcAssigns, ordered("member", "unheard-of", 0))
+			allow(w, "unheard-of")
+			w.Settle("member")
+			role := roleImport(w, "member")
+			role.CreationTimestamp = metav1.NewTime(w.Clock.Now())
+			w.Must(w.Client.Update(t.Context(), role))
+			for after, missing := range map[time.Duration]bool{2 * time.Minute: false, 2*time.Minute + time.Second: true} {
+				w.Clock.SetTime(role.CreationTimestamp.Add(after))
+				w.Pass("member")
+				if message := w.Wants("member", v1alpha1.ReasonWaitingForServiceAccounts); strings.Contains(message, "may not exist") != missing {
+					t.Errorf("after %s: %q", after, message)
+				}
 			}
-		}
+		})
 	})
 	t.Run("a_name_longer_than_korcs_limit_fails", func(t *testing.T) {
-		long := strings.Repeat("r", 65)
-		w := newWorld(t, false, ordered("member", long, 0))
-		allow(w, long)
-		w.Settle("member")
-		w.Wants("member", v1alpha1.ReasonRoleAssignmentFailed)
+		withBoth(t, func(t *testing.T, korcAssigns bool) {
+			long := strings.Repeat("r", 65)
+			w := newWorld(t, korcAssigns, ordered("member", long, 0))
+			allow(w, long)
+			w.Settle("member")
+			w.Wants("member", v1alpha1.ReasonRoleAssignmentFailed)
+		})
 	})
 	giveUp := func(w *ordertest.World) {
 		role := roleImport(w, "member")
@@ -363,45 +564,51 @@ func TestRoleImport(t *testing.T) {
 		w.Must(w.Client.Status().Update(w.T.Context(), role))
 	}
 	t.Run("what_korc_gave_up_on_is_asked_of_keystone", func(t *testing.T) {
-		w := ready(t, false)
-		giveUp(w)
-		w.Keystone.Down(true)
-		w.Pass("member")
-		w.Wants("member", v1alpha1.ReasonWaitingForServiceAccounts)
-		w.Keystone.Down(false)
-		w.Settle("member")
-		w.Wants("member", v1alpha1.ReasonRoleAssigned)
+		withBoth(t, func(t *testing.T, korcAssigns bool) {
+			w := ready(t, korcAssigns)
+			giveUp(w)
+			w.Keystone.Down(true)
+			w.Pass("member")
+			w.Wants("member", v1alpha1.ReasonWaitingForServiceAccounts)
+			w.Keystone.Down(false)
+			w.Settle("member")
+			w.Wants("member", v1alpha1.ReasonRoleAssigned)
+		})
 	})
 	t.Run("a_role_that_keystone_does_not_have_fails", func(t *testing.T) {
-		w := ready(t, false)
-		giveUp(w)
-		w.Keystone.With(func() { delete(w.Keystone.Roles, "r-member") })
-		w.Pass("member")
-		w.Wants("member", v1alpha1.ReasonRoleAssignmentFailed)
+		withBoth(t, func(t *testing.T, korcAssigns bool) {
+			w := ready(t, korcAssigns)
+			giveUp(w)
+			w.Keystone.With(func() { delete(w.Keystone.Roles, "r-member") })
+			w.Pass("member")
+			w.Wants("member", v1alpha1.ReasonRoleAssignmentFailed)
+		})
 	})
 }
 
 func TestIds_of_the_status_are_never_believed(t *testing.T) {
-	// The owner of an order may be able to write its status.
-	w := newWorld(t, false)
-	assignment := &v1alpha1.KeystoneRoleAssignment{}
-	w.Get(ordertest.Tenant("member"), assignment)
-	assignment.Status.RoleID, assignment.Status.UserID, assignment.Status.ProjectID = "r-member", "u-victim", "p-admin"
-	w.Must(w.Client.Status().Update(t.Context(), assignment))
-	w.Keystone.Grant("p-admin", "u-victim", "r-member", true)
-	w.Settle("member")
-	w.Wants("member", v1alpha1.ReasonRoleAssigned)
-	if !granted(w) || status(w, "member").UserID != "u-1" {
-		t.Error("the status was believed")
-	}
-	w.Get(ordertest.Tenant("member"), assignment)
-	assignment.Status.UserID, assignment.Status.ProjectID = "u-victim", "p-admin"
-	w.Must(w.Client.Status().Update(t.Context(), assignment))
-	remove(w, "member")
-	w.Settle("member")
-	if !w.Gone("member") || granted(w) || !w.Keystone.Granted("p-admin", "u-victim", "r-member") {
-		t.Error("another role was taken away than the order's")
-	}
+	withBoth(t, func(t *testing.T, korcAssigns bool) {
+		// The owner of an order may be able to write its status.
+		w := newWorld(t, korcAssigns)
+		assignment := &v1alpha1.KeystoneRoleAssignment{}
+		w.Get(ordertest.Tenant("member"), assignment)
+		assignment.Status.RoleID, assignment.Status.UserID, assignment.Status.ProjectID = "r-member", "u-victim", "p-admin"
+		w.Must(w.Client.Status().Update(t.Context(), assignment))
+		w.Keystone.Grant("p-admin", "u-victim", "r-member", true)
+		w.Settle("member")
+		w.Wants("member", v1alpha1.ReasonRoleAssigned)
+		if !granted(w) || status(w, "member").UserID != "u-1" {
+			t.Error("the status was believed")
+		}
+		w.Get(ordertest.Tenant("member"), assignment)
+		assignment.Status.UserID, assignment.Status.ProjectID = "u-victim", "p-admin"
+		w.Must(w.Client.Status().Update(t.Context(), assignment))
+		remove(w, "member")
+		w.Settle("member")
+		if !w.Gone("member") || granted(w) || !w.Keystone.Granted("p-admin", "u-victim", "r-member") {
+			t.Error("another role was taken away than the order's")
+		}
+	})
 }
 
 func TestAudit_assigns_again_what_was_taken_away(t *testing.T) {
@@ -430,124 +637,60 @@ func TestAudit_without_an_answer_changes_nothing(t *testing.T) {
 	})
 }
 
+// Through K-ORC too Keystone itself is asked before the order is called fulfilled.
 func TestKeystone_away_while_assigning(t *testing.T) {
-	w := newWorld(t, false)
-	w.Keystone.Down(true)
-	w.Settle("member")
-	w.Wants("member", v1alpha1.ReasonWaitingForServiceAccounts)
-	if status(w, "member").RoleID != "" {
-		t.Error("the status says assigned")
-	}
-	w.Keystone.Down(false)
-	w.Settle("member")
-	w.Wants("member", v1alpha1.ReasonRoleAssigned)
-}
-
-func TestKORC_gave_up_on_the_assignment(t *testing.T) {
-	giveUp := func(w *ordertest.World, reason, message string) {
-		object := korcAssignment(w, "member")
-		ordertest.GiveUp(object, &object.Status.Conditions, reason, message)
-		w.Must(w.Client.Status().Update(w.T.Context(), object))
-	}
-	t.Run("it_was_taken_away_so_it_is_assigned_again", func(t *testing.T) {
-		w := ready(t, true)
-		w.Keystone.Grant("p-1", "u-1", "r-member", false)
-		giveUp(w, orcv1alpha1.ConditionReasonUnrecoverableError, "role assignment has been deleted from OpenStack")
-		w.Pass("member")
-		if !granted(w) || !w.Announced(assignmentRepaired) {
-			t.Errorf("granted %v, events %v", granted(w), w.Events)
+	withBoth(t, func(t *testing.T, korcAssigns bool) {
+		w := newWorld(t, korcAssigns)
+		w.Keystone.Down(true)
+		w.Settle("member")
+		w.Wants("member", v1alpha1.ReasonWaitingForServiceAccounts)
+		if status(w, "member").RoleID != "" {
+			t.Error("the status says assigned")
 		}
+		w.Keystone.Down(false)
 		w.Settle("member")
 		w.Wants("member", v1alpha1.ReasonRoleAssigned)
 	})
-	t.Run("it_was_never_made_so_korc_is_right", func(t *testing.T) {
-		w := newWorld(t, true)
-		w.Settle("member")
-		object := korcAssignment(w, "member")
-		object.Status.Resource = nil
-		w.Must(w.Client.Status().Update(t.Context(), object))
-		w.Keystone.Grant("p-1", "u-1", "r-member", false)
-		giveUp(w, orcv1alpha1.ConditionReasonInvalidConfiguration, "invalid configuration creating resource: 403 Forbidden")
-		w.Pass("member")
-		w.Wants("member", v1alpha1.ReasonRoleAssignmentFailed)
-	})
 }
 
-func TestKind_comes_and_goes(t *testing.T) {
-	t.Run("an_order_moves_to_korc_without_a_gap", func(t *testing.T) {
-		w := ready(t, false)
-		w.NotServed[korcapi.Kind] = false
-		w.KORC.Idle = true
-		for range 3 {
-			w.Pass("member")
+func TestMade_anew(t *testing.T) {
+	t.Run("the_user_gets_the_role_again", func(t *testing.T) {
+		withBoth(t, func(t *testing.T, korcAssigns bool) {
+			w := ready(t, korcAssigns)
+			user := &orcv1alpha1.User{}
+			w.Get(ordertest.Child(order.UserKind, "workflow", userChild), user)
+			user.Status.ID = ptr.To("u-2")
+			w.Must(w.Client.Status().Update(t.Context(), user))
+			w.Keystone.Grant("p-1", "u-1", "r-member", false) // the old user went with its assignments
+			w.Settle("member")
 			w.Wants("member", v1alpha1.ReasonRoleAssigned)
-			if !granted(w) || status(w, "member").RoleID == "" {
-				t.Fatal("a gap")
+			if !w.Keystone.Granted("p-1", "u-2", "r-member") || granted(w) || status(w, "member").UserID != "u-2" {
+				t.Error("the role is not the new user's")
 			}
-		}
-		if korcAssignment(w, "member") == nil {
-			t.Fatal("K-ORC was not asked")
-		}
-		w.KORC.Idle = false
-		w.Settle("member")
-		w.Wants("member", v1alpha1.ReasonRoleAssigned)
-		if recordOf(roleImport(w, "member")).Progress != byKORC {
-			t.Error("K-ORC has not taken over")
-		}
-		w.Quiet(func() { w.Pass("member") })
+			remove(w, "member")
+			w.Settle("member")
+			if !w.Gone("member") || w.Keystone.Granted("p-1", "u-2", "r-member") {
+				t.Error("the new user's role is left")
+			}
+		})
 	})
-	gone := func(w *ordertest.World) {
-		// A CRD takes its objects with it, and K-ORC unassigns what they stood for.
-		w.Delete(ordertest.Child(order.RoleAssignmentKind, "member", assignmentChild), &korcapi.RoleAssignment{})
-		w.PlayKORC()
-		w.NotServed[korcapi.Kind] = true
-	}
-	t.Run("the_role_is_assigned_directly_at_once_when_the_kind_goes", func(t *testing.T) {
-		w := ready(t, true)
-		gone(w)
-		if granted(w) {
-			t.Fatal("the role is still there")
-		}
-		w.Pass("member")
-		w.Wants("member", v1alpha1.ReasonRoleAssigned)
-		if !granted(w) {
-			t.Error("not assigned")
-		}
+	t.Run("the_project_gets_the_role_again", func(t *testing.T) {
+		withBoth(t, func(t *testing.T, korcAssigns bool) {
+			w := ready(t, korcAssigns)
+			project := &orcv1alpha1.Project{}
+			w.Keystone.Grant("p-1", "u-1", "r-member", false) // the old project went with its assignments
+			w.Keystone.With(func() { delete(w.Keystone.Projects, "p-1") })
+			w.Get(ordertest.Child(order.ProjectKind, "workflow-project", projectChild), project)
+			id := w.Keystone.CreateProject("workflow-project", "")
+			project.Status.ID = ptr.To(id)
+			w.Must(w.Client.Status().Update(t.Context(), project))
+			w.Settle("member")
+			w.Wants("member", v1alpha1.ReasonRoleAssigned)
+			if !w.Keystone.Granted(id, "u-1", "r-member") || status(w, "member").ProjectID != id {
+				t.Error("the role is not on the new project")
+			}
+		})
 	})
-	t.Run("also_when_the_kind_goes_in_the_middle_of_the_move", func(t *testing.T) {
-		w := ready(t, false)
-		w.NotServed[korcapi.Kind] = false
-		w.Pass("member")
-		w.PlayKORC() // assigns, and nobody has seen it yet
-		gone(w)
-		w.Pass("member")
-		w.Wants("member", v1alpha1.ReasonRoleAssigned)
-		if !granted(w) {
-			t.Error("not assigned")
-		}
-	})
-	t.Run("what_was_assigned_directly_is_taken_away_after_the_kind_came", func(t *testing.T) {
-		w := ready(t, false)
-		w.NotServed[korcapi.Kind] = false
-		remove(w, "member")
-		w.Settle("member")
-		if !w.Gone("member") || granted(w) {
-			t.Error("something is left")
-		}
-	})
-}
-
-func TestObject_of_another_user_is_replaced(t *testing.T) {
-	w := ready(t, true)
-	user := &orcv1alpha1.User{}
-	w.Get(ordertest.Child(order.UserKind, "workflow", userChild), user)
-	user.Status.ID = ptr.To("u-2")
-	w.Must(w.Client.Status().Update(t.Context(), user))
-	w.Settle("member")
-	w.Wants("member", v1alpha1.ReasonRoleAssigned)
-	if !w.Keystone.Granted("p-1", "u-2", "r-member") || granted(w) || status(w, "member").UserID != "u-2" {
-		t.Error("the role is not the new user's")
-	}
 }
 
 func TestTeardown(t *testing.T) {
@@ -564,6 +707,46 @@ func TestTeardown(t *testing.T) {
 			}
 			if w.Keystone.FindRole("member") == "" {
 				t.Error("the role itself is gone")
+			}
+			if !w.Get(ordertest.Child(order.UserKind, "workflow", userChild), &orcv1alpha1.User{}) || w.Keystone.FindProject("workflow-project") == "" {
+				t.Error("the user or the project went along")
+			}
+		})
+	})
+	t.Run("lets_go_of_the_import_only_after_the_role_was_taken_away", func(t *testing.T) {
+		withBoth(t, func(t *testing.T, korcAssigns bool) {
+			w := ready(t, korcAssigns)
+			swept, release := false, "delete "+roleImport(w, "member").Name
+			w.Fail = func(write string) error {
+				if write == release {
+					swept = true
+					if granted(w) || korcAssignment(w, "member") != nil {
+						t.Error("the import, with the record of the ids, goes before the role")
+					}
+				}
+				return nil
+			}
+			remove(w, "member")
+			w.Settle("member")
+			if !w.Gone("member") || !swept {
+				t.Errorf("gone %v, swept %v", w.Gone("member"), swept)
+			}
+		})
+	})
+	t.Run("holds_the_finalizer_while_a_child_is_listed", func(t *testing.T) {
+		withBoth(t, func(t *testing.T, korcAssigns bool) {
+			w := ready(t, korcAssigns)
+			w.KORC.Idle = true
+			remove(w, "member")
+			w.Settle("member")
+			w.Wants("member", v1alpha1.ReasonWaitingForRevocation)
+			if w.Gone("member") {
+				t.Error("the order is gone before its children")
+			}
+			w.KORC.Idle = false
+			w.Settle("member")
+			if !w.Gone("member") || granted(w) {
+				t.Error("something is left")
 			}
 		})
 	})
@@ -611,46 +794,52 @@ func TestTeardown(t *testing.T) {
 		})
 	})
 	t.Run("takes_away_what_a_crash_left_without_a_status", func(t *testing.T) {
-		w := newWorld(t, false)
-		w.Fail = func(write string) error {
-			if strings.HasPrefix(write, "patch-status") && granted(w) {
-				return errors.New("crashed")
+		withBoth(t, func(t *testing.T, korcAssigns bool) {
+			w := newWorld(t, korcAssigns)
+			w.Fail = func(write string) error {
+				if strings.HasPrefix(write, "patch-status") && granted(w) {
+					return errors.New("crashed")
+				}
+				return nil
 			}
-			return nil
-		}
-		for range 4 {
-			_, _ = w.TryPass("member") // the crash is the point
-			w.PlayKORC()
-		}
-		if !granted(w) || status(w, "member").RoleID != "" {
-			t.Fatal("the crash did not come between the assignment and the status")
-		}
-		w.Fail = nil
-		remove(w, "member")
-		w.Settle("member")
-		if !w.Gone("member") || granted(w) {
-			t.Error("the role is left")
-		}
+			for range 4 {
+				_, _ = w.TryPass("member") // the crash is the point
+				w.PlayKORC()
+			}
+			if !granted(w) || status(w, "member").RoleID != "" {
+				t.Fatal("the crash did not come between the assignment and the status")
+			}
+			w.Fail = nil
+			remove(w, "member")
+			w.Settle("member")
+			if !w.Gone("member") || granted(w) {
+				t.Error("the role is left")
+			}
+		})
 	})
 	t.Run("takes_away_what_is_recorded_when_the_users_object_is_gone", func(t *testing.T) {
-		w := ready(t, false)
-		w.Delete(ordertest.Child(order.UserKind, "workflow", userChild), &orcv1alpha1.User{})
-		remove(w, "member")
-		w.Settle("member")
-		if !w.Gone("member") || granted(w) {
-			t.Error("the role is left")
-		}
+		withBoth(t, func(t *testing.T, korcAssigns bool) {
+			w := ready(t, korcAssigns)
+			w.Delete(ordertest.Child(order.UserKind, "workflow", userChild), &orcv1alpha1.User{})
+			remove(w, "member")
+			w.Settle("member")
+			if !w.Gone("member") || granted(w) {
+				t.Error("the role is left")
+			}
+		})
 	})
 	t.Run("owes_keystone_no_question_when_nothing_was_made", func(t *testing.T) {
-		w := newWorld(t, false)
-		allow(w)
-		w.Settle("member")
-		w.Keystone.Down(true)
-		remove(w, "member")
-		w.Pass("member")
-		if !w.Gone("member") {
-			t.Error("the order hangs")
-		}
+		withBoth(t, func(t *testing.T, korcAssigns bool) {
+			w := newWorld(t, korcAssigns)
+			allow(w)
+			w.Settle("member")
+			w.Keystone.Down(true)
+			remove(w, "member")
+			w.Pass("member")
+			if !w.Gone("member") {
+				t.Error("the order hangs")
+			}
+		})
 	})
 	t.Run("with_the_control_plane_gone_tells_what_is_not_proven", func(t *testing.T) {
 		withBoth(t, func(t *testing.T, korcAssigns bool) {
@@ -660,6 +849,55 @@ func TestTeardown(t *testing.T) {
 			w.Pass("member")
 			if !w.Gone("member") || !w.Announced("RevocationUnproven") {
 				t.Errorf("gone %v, events %v", w.Gone("member"), w.Events)
+			}
+			for name, child := range map[string]client.Object{roleChild: &orcv1alpha1.Role{}, assignmentChild: &korcapi.RoleAssignment{}} {
+				if w.Get(ordertest.Child(order.RoleAssignmentKind, "member", name), child) && child.GetDeletionTimestamp().IsZero() {
+					t.Errorf("%s was left alone", name)
+				}
+			}
+		})
+	})
+}
+
+func TestObstacles(t *testing.T) {
+	t.Run("a_foreign_object_of_the_imports_name", func(t *testing.T) {
+		withBoth(t, func(t *testing.T, korcAssigns bool) {
+			w := newWorld(t, korcAssigns)
+			key := ordertest.Child(order.RoleAssignmentKind, "member", roleChild)
+			foreign := &orcv1alpha1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+			w.Must(w.Client.Create(t.Context(), foreign))
+			w.Pass("member")
+			if _, err := w.TryPass("member"); err == nil {
+				t.Error("no error")
+			}
+			if message := w.Wants("member", v1alpha1.ReasonRoleAssignmentError); !strings.Contains(message, "refusing to adopt pre-existing Role") {
+				t.Errorf("the message is %q", message)
+			}
+			remove(w, "member")
+			w.Pass("member")
+			if !w.Gone("member") || roleImport(w, "member") == nil {
+				t.Error("the deletion took the foreign object along, or hangs on it")
+			}
+		})
+	})
+	t.Run("each_kind_of_korc_that_is_not_served", func(t *testing.T) {
+		withBoth(t, func(t *testing.T, korcAssigns bool) {
+			for _, kind := range []string{"Role", "User", "Project"} {
+				w := newWorld(t, korcAssigns)
+				w.NotServed[kind] = true
+				w.Settle("member")
+				if message := w.Wants("member", v1alpha1.ReasonWaitingForDependencies); !strings.Contains(message, kind) {
+					t.Errorf("without %s the message is %q", kind, message)
+				}
+				w.NotServed[kind] = false
+				w.Settle("member")
+				w.Wants("member", v1alpha1.ReasonRoleAssigned)
+				w.NotServed[kind] = true
+				remove(w, "member")
+				w.Pass("member")
+				if w.Gone("member") {
+					t.Errorf("without %s an order goes whose role nobody took away", kind)
+				}
 			}
 		})
 	})
