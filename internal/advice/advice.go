@@ -78,7 +78,7 @@ var table = []row{
 
 	{reason: "RoleAssigned", do: nothing},
 	{reason: "RoleNotAllowed", do: "Ask whoever runs the ControlPlane to put the role on allowedRoles of the namespace's entry. The order is frozen until then."},
-	{reason: "DuplicateRoleAssignment", do: "Delete one of the two orders; the message names the older. The other is looked at again within ten minutes."},
+	{reason: "DuplicateRoleAssignment", do: "Delete one of the two orders; the message names the older. The other takes over as soon as it is gone."},
 	{reason: "RoleAssignmentFailed", do: "Correct what the message names, in Keystone or in the order; spec.role is immutable."},
 	{reason: "RoleAssignmentError", do: apiServer},
 
