@@ -117,7 +117,7 @@ func (s *pass) repair(ctx context.Context) error {
 	if err := s.grant(ctx); err != nil {
 		return err
 	}
-	s.Eventf(corev1.EventTypeWarning, assignmentRepaired, "Assign",
+	s.Eventf(corev1.EventTypeWarning, order.EventAssignmentRepaired, "Assign",
 		"role %q was taken away in Keystone while the order declares it; the operator assigned it again", s.order.Spec.Role)
 	return nil
 }
