@@ -64,8 +64,10 @@ import "testing"
 
 func TestEgg(t *testing.T) {
 	for name, reason := range table {
-		t.Run(name, func(t *testing.T) { check(t, reason) })
+		t.Run(name, func(t *testing.T) { check(t, reason); t.Log("weighed") })
 	}
+	eaten := func(t *testing.T) { t.Log("salted") }
+	t.Run("is_eaten", eaten)
 	t.Run("takes its minutes", func(t *testing.T) { t.Log("minutes", conditions) })
 }
 
@@ -188,6 +190,34 @@ func TestVerify(t *testing.T) {
 				t.Errorf("found:\n%s", said)
 			case !strings.Contains(said, c.problem):
 				t.Errorf("want %q, found:\n%s", c.problem, said)
+			}
+		})
+	}
+}
+
+// TestScope: what a subtest mentions is what runs in it, and nothing that runs in its neighbours.
+func TestScope(t *testing.T) {
+	evidence := newEvidence(write(t, "", "", ""))
+	for test, c := range map[string]struct{ says, saysNot []string }{
+		"TestEgg":                   {[]string{"weighed", "salted", "minutes", "Raw"}, nil},
+		"TestEgg/is_raw":            {[]string{"weighed", "Raw"}, []string{"salted", "minutes"}},
+		"TestEgg/is_eaten":          {[]string{"salted"}, []string{"weighed", "Raw", "minutes"}},
+		"TestEgg/takes_its_minutes": {[]string{"minutes", "conditions"}, []string{"weighed", "salted", "Raw"}},
+	} {
+		t.Run(test, func(t *testing.T) {
+			said, _, err := evidence.find("kitchen", test)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, word := range c.says {
+				if !said.texts[word] {
+					t.Errorf("it does not say %q", word)
+				}
+			}
+			for _, word := range c.saysNot {
+				if said.texts[word] {
+					t.Errorf("it says %q", word)
+				}
 			}
 		})
 	}

@@ -145,8 +145,9 @@ func (e *Evidence) goPackage(folder string) (*testPackage, error) {
 		return nil, fmt.Errorf("folder %s has neither Go tests nor a Chainsaw suite", folder)
 	}
 	pkg := &testPackage{folder: folder, decls: map[string][]ast.Node{}, tests: map[string]*ast.FuncDecl{}}
+	positions := token.NewFileSet() // one for all files, so that a position is in one node only
 	for _, file := range files {
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		parsed, err := parser.ParseFile(positions, file, nil, parser.SkipObjectResolution)
 		if err != nil {
 			return nil, err
 		}
@@ -165,6 +166,7 @@ func (p *testPackage) add(decl ast.Decl) {
 		if decl.Recv == nil && strings.HasPrefix(decl.Name.Name, "Test") {
 			p.tests[decl.Name.Name] = decl
 		}
+		p.addFunctions(decl)
 	case *ast.GenDecl:
 		for _, spec := range decl.Specs {
 			switch spec := spec.(type) {
@@ -177,6 +179,23 @@ func (p *testPackage) add(decl ast.Decl) {
 			}
 		}
 	}
+}
+
+// addFunctions takes functions that a function keeps in variables for declarations of the package.
+func (p *testPackage) addFunctions(decl ast.Node) {
+	ast.Inspect(decl, func(node ast.Node) bool {
+		assign, ok := node.(*ast.AssignStmt)
+		if !ok || len(assign.Lhs) != len(assign.Rhs) {
+			return true
+		}
+		for i := range assign.Lhs {
+			name, isName := assign.Lhs[i].(*ast.Ident)
+			if _, isFunction := assign.Rhs[i].(*ast.FuncLit); isName && isFunction {
+				p.decls[name.Name] = append(p.decls[name.Name], assign.Rhs[i])
+			}
+		}
+		return true
+	})
 }
 
 // test finds TestName or TestName/subtest. Each part of a subtest's name must be a text in what the
@@ -230,7 +249,8 @@ func (p *testPackage) reach(nodes ...ast.Node) (*words, []ast.Node) {
 }
 
 // scopes finds where a subtest of a name is written, and returns what belongs to it: the row of a
-// table, or the call that runs it. A name that is a constant has no scope of its own.
+// table with the loop over that table, or the call that runs it. A name that is a constant has no scope
+// of its own.
 func (p *testPackage) scopes(nodes []ast.Node, name string) (scopes []ast.Node, found bool) {
 	matches := func(node ast.Node) bool {
 		literal, ok := node.(*ast.BasicLit)
@@ -245,13 +265,13 @@ func (p *testPackage) scopes(nodes []ast.Node, name string) (scopes []ast.Node, 
 			switch node := node.(type) {
 			case *ast.KeyValueExpr:
 				if matches(node.Key) {
-					scopes = append(scopes, node)
+					scopes = append(append(scopes, node), loopsOver(node, nodes)...)
 				}
 			case *ast.CompositeLit:
 				for _, element := range node.Elts {
 					pair, keyed := element.(*ast.KeyValueExpr)
 					if matches(element) || keyed && matches(pair.Value) {
-						scopes = append(scopes, node)
+						scopes = append(append(scopes, node), loopsOver(node, nodes)...)
 					}
 				}
 			case *ast.CallExpr:
@@ -267,6 +287,49 @@ func (p *testPackage) scopes(nodes []ast.Node, name string) (scopes []ast.Node, 
 		})
 	}
 	return scopes, found
+}
+
+// loopsOver are the bodies of the loops over the table that a row is in.
+func loopsOver(row ast.Node, nodes []ast.Node) (bodies []ast.Node) {
+	holds := func(node ast.Node) bool { return node.Pos() <= row.Pos() && row.End() <= node.End() }
+	tables := map[string]bool{}
+	name := func(variable, value ast.Node) {
+		if ident, ok := variable.(*ast.Ident); ok && holds(value) {
+			tables[ident.Name] = true
+		}
+	}
+	visit := func(do func(ast.Node)) {
+		for _, root := range nodes {
+			ast.Inspect(root, func(node ast.Node) bool {
+				if node != nil {
+					do(node)
+				}
+				return true
+			})
+		}
+	}
+	visit(func(node ast.Node) {
+		switch node := node.(type) {
+		case *ast.AssignStmt:
+			for i := range min(len(node.Lhs), len(node.Rhs)) {
+				name(node.Lhs[i], node.Rhs[i])
+			}
+		case *ast.ValueSpec:
+			for i := range min(len(node.Names), len(node.Values)) {
+				name(node.Names[i], node.Values[i])
+			}
+		}
+	})
+	visit(func(node ast.Node) {
+		loop, ok := node.(*ast.RangeStmt)
+		if !ok {
+			return
+		}
+		if ident, isName := loop.X.(*ast.Ident); holds(loop.X) || isName && tables[ident.Name] {
+			bodies = append(bodies, loop.Body)
+		}
+	})
+	return bodies
 }
 
 // subtestName is how go test spells the name of a subtest.
