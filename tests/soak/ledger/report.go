@@ -5,6 +5,7 @@ package ledger
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -95,9 +96,7 @@ func (l *Ledger) Report() Report {
 
 func (l *Ledger) row(name string) OrderRow {
 	row := OrderRow{Name: name, Rotations: l.rotations(name), Attempts: map[Outcome]int{}, Deliveries: l.deliveries[name]}
-	for outcome, count := range l.counts[name] {
-		row.Attempts[outcome] = count
-	}
+	maps.Copy(row.Attempts, l.counts[name])
 	for _, s := range l.samples {
 		row.MostLive = max(row.MostLive, s.Live[name])
 	}
