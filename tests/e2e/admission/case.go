@@ -54,13 +54,11 @@ type Case struct {
 }
 
 // SchemaWide are the rules that a schema has everywhere, and so nowhere in particular.
-var SchemaWide = []string{ruleType, ruleUnknownField, ruleName}
+var SchemaWide = []string{ruleType, ruleUnknownField}
 
 const (
 	ruleType         = "type"
 	ruleUnknownField = "unknown field"
-	// ruleName is what Kubernetes itself asks of the name of an object.
-	ruleName = "name"
 )
 
 // Takes is a creation that is accepted.

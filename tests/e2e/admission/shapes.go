@@ -87,7 +87,7 @@ func ObjectTypes(field string, around ...Edit) []Case {
 	}
 }
 
-// ObjectName is the cap on metadata.name and what Kubernetes itself asks of it.
+// ObjectName is the cap on metadata.name.
 func ObjectName(message string) []Case {
 	name := func(length int) Edit { return Set("metadata.name", Letters(length)) }
 	return []Case{
