@@ -80,7 +80,7 @@ verify: ## Fail when generated files, go.mod files or formatting are not what is
 	hack/verify.sh
 verify-invalid-cr-fixtures: ## Generate the admission corpora anew and fail when they are not what is committed
 	go generate ./tests/e2e/...
-	@[[ -z $$(git status --porcelain -- 'tests/e2e/invalid-*-cr') ]] || { git --no-pager diff --stat -- 'tests/e2e/invalid-*-cr'; \
+	@[[ -z $$(git status --porcelain -- 'tests/e2e/invalid-*') ]] || { git --no-pager diff --stat -- 'tests/e2e/invalid-*'; \
 		echo "the admission corpora are not what is committed: commit the result of 'make generate'" >&2; exit 1; }
 support-data: ## Print what a bug report needs: states, conditions, Events and logs, never a Secret
 	hack/support-data.sh
