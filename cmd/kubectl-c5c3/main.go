@@ -62,7 +62,7 @@ func main() {
 func run(ctx context.Context, p *plugin, args []string) int {
 	// controller-runtime's client would complain, with a stack trace, that nobody set a logger.
 	ctrllog.SetLogger(logr.Discard())
-	root := p.command()
+	root := p.command() //nolint:contextcheck // completion takes its context from the command that is completed
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
