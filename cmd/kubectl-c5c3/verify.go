@@ -57,7 +57,7 @@ Exit status: 0 accepted, 3 Keystone refuses, 4 Keystone gave no usable answer.`,
 		},
 	}
 	cmd.Flags().StringVar(&flags.authURL, "auth-url", "", "Keystone's address from here, instead of the delivered one.")
-	cmd.Flags().StringVar(&flags.caFile, "cacert", "", "File with PEM certificates to trust Keystone's by, beside the system's.")
+	cmd.Flags().StringVar(&flags.caFile, "cacert", "", "File with PEM certificates to trust Keystone's by in place of the system's.")
 	return cmd
 }
 
