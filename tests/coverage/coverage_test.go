@@ -60,13 +60,17 @@ spec:
 	"docs/decisions/0001-boiled.md": "# Boiled\n",
 	"kitchen/kitchen_test.go": `package kitchen
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/c5c3/c5c3-operator/spices/spicetest"
+)
 
 func TestEgg(t *testing.T) {
 	for name, reason := range table {
 		t.Run(name, func(t *testing.T) { check(t, reason); t.Log("weighed") })
 	}
-	eaten := func(t *testing.T) { t.Log("salted") }
+	eaten := func(t *testing.T) { t.Log("salted", spicetest.Sprinkle()) }
 	t.Run("is_eaten", eaten)
 	t.Run("takes its minutes", func(t *testing.T) { t.Log("minutes", conditions) })
 }
@@ -79,6 +83,14 @@ var table = map[string]string{
 const conditions = "conditions"
 
 func check(t *testing.T, reason string) { t.Log(reason) }
+`,
+	"spices/spicetest/spices.go": `package spicetest
+
+func Sprinkle() []string { return spices }
+
+var spices = []string{"chives"}
+
+var Others = []string{"mustard"}
 `,
 	"suites/breakfast/chainsaw-test.yaml": `apiVersion: chainsaw.kyverno.io/v1alpha1
 kind: Test
@@ -199,9 +211,9 @@ func TestVerify(t *testing.T) {
 func TestScope(t *testing.T) {
 	evidence := newEvidence(write(t, "", "", ""))
 	for test, c := range map[string]struct{ says, saysNot []string }{
-		"TestEgg":                   {[]string{"weighed", "salted", "minutes", "Raw"}, nil},
+		"TestEgg":                   {[]string{"weighed", "salted", "minutes", "Raw", "chives"}, []string{"mustard"}},
 		"TestEgg/is_raw":            {[]string{"weighed", "Raw"}, []string{"salted", "minutes"}},
-		"TestEgg/is_eaten":          {[]string{"salted"}, []string{"weighed", "Raw", "minutes"}},
+		"TestEgg/is_eaten":          {[]string{"salted", "chives"}, []string{"weighed", "Raw", "minutes"}},
 		"TestEgg/takes_its_minutes": {[]string{"minutes", "conditions"}, []string{"weighed", "salted", "Raw"}},
 	} {
 		t.Run(test, func(t *testing.T) {

@@ -131,6 +131,8 @@ type testPackage struct {
 	folder string
 	decls  map[string][]ast.Node
 	tests  map[string]*ast.FuncDecl
+	// homes says of a declaration of another package how that package's names begin in decls.
+	homes map[ast.Node]string
 }
 
 func (e *Evidence) goPackage(folder string) (*testPackage, error) {
@@ -144,7 +146,7 @@ func (e *Evidence) goPackage(folder string) (*testPackage, error) {
 	if len(files) == 0 {
 		return nil, fmt.Errorf("folder %s has neither Go tests nor a Chainsaw suite", folder)
 	}
-	pkg := &testPackage{folder: folder, decls: map[string][]ast.Node{}, tests: map[string]*ast.FuncDecl{}}
+	pkg := &testPackage{folder: folder, decls: map[string][]ast.Node{}, tests: map[string]*ast.FuncDecl{}, homes: map[ast.Node]string{}}
 	positions := token.NewFileSet() // one for all files, so that a position is in one node only
 	for _, file := range files {
 		parsed, err := parser.ParseFile(positions, file, nil, parser.SkipObjectResolution)
@@ -153,6 +155,9 @@ func (e *Evidence) goPackage(folder string) (*testPackage, error) {
 		}
 		for _, decl := range parsed.Decls {
 			pkg.add(decl)
+		}
+		if err := pkg.addSupport(e.root, positions, parsed.Imports); err != nil {
+			return nil, err
 		}
 	}
 	e.packages[folder] = pkg
@@ -168,14 +173,65 @@ func (p *testPackage) add(decl ast.Decl) {
 		}
 		p.addFunctions(decl)
 	case *ast.GenDecl:
+		p.addValues("", decl)
 		for _, spec := range decl.Specs {
-			switch spec := spec.(type) {
-			case *ast.ValueSpec:
-				for _, name := range spec.Names {
-					p.decls[name.Name] = append(p.decls[name.Name], spec)
-				}
-			case *ast.TypeSpec:
+			if spec, ok := spec.(*ast.TypeSpec); ok {
 				p.decls[spec.Name.Name] = append(p.decls[spec.Name.Name], spec)
+			}
+		}
+	}
+}
+
+// module is the path that imports of this repository begin with.
+const module = "github.com/c5c3/c5c3-operator/"
+
+// addSupport takes the functions, constants and variables of imported packages that support tests (their
+// names end in "test"), as ordertest.Causes. A table that several packages share is what each of them
+// goes through. Methods are left out: the world that they belong to says a little of everything.
+func (p *testPackage) addSupport(root string, positions *token.FileSet, imports []*ast.ImportSpec) error {
+	for _, spec := range imports {
+		path, _ := textOf(spec.Path)
+		folder, ours := strings.CutPrefix(path, module)
+		if !ours || !strings.HasSuffix(path, "test") {
+			continue
+		}
+		files, err := filepath.Glob(filepath.Join(root, folder, "*.go"))
+		if err != nil {
+			return err
+		}
+		for _, file := range files {
+			parsed, err := parser.ParseFile(positions, file, nil, parser.SkipObjectResolution)
+			if err != nil {
+				return err
+			}
+			for _, decl := range parsed.Decls {
+				p.addOthers(parsed.Name.Name+".", decl)
+			}
+		}
+	}
+	return nil
+}
+
+func (p *testPackage) addOthers(qualifier string, decl ast.Decl) {
+	if function, ok := decl.(*ast.FuncDecl); ok && function.Recv == nil {
+		p.decls[qualifier+function.Name.Name] = []ast.Node{function}
+		p.homes[function] = qualifier
+	}
+	p.addValues(qualifier, decl)
+}
+
+func (p *testPackage) addValues(qualifier string, decl ast.Decl) {
+	general, ok := decl.(*ast.GenDecl)
+	if !ok {
+		return
+	}
+	for _, spec := range general.Specs {
+		if values, ok := spec.(*ast.ValueSpec); ok {
+			for _, name := range values.Names {
+				p.decls[qualifier+name.Name] = append(p.decls[qualifier+name.Name], values)
+			}
+			if qualifier != "" {
+				p.homes[values] = qualifier
 			}
 		}
 	}
@@ -232,11 +288,16 @@ func (p *testPackage) reach(nodes ...ast.Node) (*words, []ast.Node) {
 			continue
 		}
 		seen[nodes[i]] = true
+		home := p.homes[nodes[i]]
 		ast.Inspect(nodes[i], func(node ast.Node) bool {
 			switch node := node.(type) {
+			case *ast.SelectorExpr:
+				if qualifier, ok := node.X.(*ast.Ident); ok {
+					nodes = append(nodes, p.decls[qualifier.Name+"."+node.Sel.Name]...)
+				}
 			case *ast.Ident:
 				said.names[node.Name] = true
-				nodes = append(nodes, p.decls[node.Name]...)
+				nodes = append(nodes, p.decls[home+node.Name]...)
 			case *ast.BasicLit:
 				if text, ok := textOf(node); ok {
 					said.texts[text] = true
