@@ -22,8 +22,13 @@ import (
 const (
 	// loginEvery is the time between two logins of all consumers together.
 	loginEvery = 250 * time.Millisecond
-	// readTimeout bounds the reading of a Secret. Keystone's answer is bounded by its client.
-	readTimeout = 5 * time.Second
+	// atOnce is how many consumers may be under way, as many as the stack's Keystone has threads. Were there
+	// no limit, a Keystone that was slow for a moment would be sent more than it can answer, and would go on
+	// answering those that have left: it never catches up.
+	atOnce = 8
+	// readTimeout bounds the reading of a Secret, loginTimeout the answer of Keystone. The latter is longer
+	// than anything but a Keystone that hangs: a busy machine is not what is tested.
+	readTimeout, loginTimeout = 5 * time.Second, 30 * time.Second
 )
 
 // consumers do what workloads do that take their credential from the delivered Secret: read it anew, and
@@ -41,6 +46,7 @@ type consumers struct {
 func (c *consumers) run(ctx context.Context) {
 	var waiting sync.WaitGroup
 	defer waiting.Wait()
+	places := make(chan struct{}, atOnce)
 	ticker := time.NewTicker(loginEvery)
 	defer ticker.Stop()
 	for {
@@ -50,9 +56,16 @@ func (c *consumers) run(ctx context.Context) {
 				return
 			case <-ticker.C:
 			}
-			// Side by side: one that waits for a dead Keystone must not slow the others down. And not
-			// with this context: a login that is broken off because the run is over is nobody's fault.
-			waiting.Go(func() { c.consume(context.WithoutCancel(ctx), c.orders[i]) })
+			select {
+			case <-ctx.Done():
+				return
+			case places <- struct{}{}:
+			}
+			// Not with this context: a login that is broken off because the run is over is nobody's fault.
+			waiting.Go(func() {
+				defer func() { <-places }()
+				c.consume(context.WithoutCancel(ctx), c.orders[i])
+			})
 		}
 	}
 }

@@ -130,7 +130,7 @@ func newSoak(o options) (*soak, error) {
 	if err != nil {
 		return nil, err
 	}
-	service := keystone.New(keystone.Config{UserAgent: "c5c3-soak"})
+	service := keystone.New(keystone.Config{UserAgent: "c5c3-soak", Timeout: loginTimeout})
 	registry, err := newRegistry(service)
 	if err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func newSoak(o options) (*soak, error) {
 	s := &soak{options: o, registry: registry}
 	local := stack{program: o.stack}
 	s.orders = &orders{api: api, stack: local, registry: registry, plane: os.Getenv("C5C3_STACK_NAMESPACE"), count: o.orders}
-	s.ledger = ledger.New(ledger.Settings{Seed: o.seed, Orders: s.orders.credentials(), Interval: interval, Grace: grace, Prompt: prompt})
+	s.ledger = ledger.New(ledger.Settings{Seed: o.seed, Orders: s.orders.credentials(), Interval: interval, Prompt: prompt, Every: loginEvery})
 	registry.ledger = s.ledger
 	// Streams of their own: how often one is drawn from must not change the other.
 	s.consumers = &consumers{api: api, keystone: service, ledger: s.ledger, random: rand.New(rand.NewPCG(o.seed, 1))}

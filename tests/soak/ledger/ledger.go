@@ -128,10 +128,12 @@ type Settings struct {
 	Seed uint64
 	// Orders are the names of the orders that rotate.
 	Orders []string
-	// Interval and Grace are those of every order.
-	Interval, Grace time.Duration
+	// Interval is that of every order.
+	Interval time.Duration
 	// Prompt is how long everything may be up with a rotation due before the rotation counts as missed.
 	Prompt time.Duration
+	// Every is the time between two logins of all consumers together.
+	Every time.Duration
 }
 
 // New makes an empty ledger.

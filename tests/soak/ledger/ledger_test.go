@@ -23,7 +23,7 @@ func outage(victim string, killed, back, whole int) Outage {
 
 // newRun is a run of five minutes with one order that rotates once in it, and nothing wrong.
 func newRun(outages ...Outage) *Ledger {
-	l := New(Settings{Seed: 1, Orders: []string{"a"}, Interval: 3 * time.Minute, Grace: 2 * time.Minute, Prompt: time.Minute})
+	l := New(Settings{Seed: 1, Orders: []string{"a"}, Interval: 3 * time.Minute, Prompt: time.Minute, Every: 2 * time.Minute})
 	l.Begin(began)
 	for _, o := range outages {
 		l.Kill(o.Victim, o.How, o.Killed)
@@ -138,8 +138,18 @@ func TestVerdict(t *testing.T) {
 		},
 		{
 			name: "a missed rotation fails the run",
-			do:   func(l *Ledger) { l.End(at(900)) },
+			do: func(l *Ledger) {
+				l.End(at(900))
+				for second := range 10 {
+					login(l, 800+second, "second")
+				}
+			},
 			want: "rotated 1 times, and 3 were due",
+		},
+		{
+			name: "a run with too few logins fails: it shows nothing",
+			do:   func(l *Ledger) { l.settings.Every = time.Minute },
+			want: "are too few",
 		},
 		{
 			name:    "a victim that stays dead fails the run",

@@ -25,6 +25,8 @@ type Report struct {
 	Attempts  map[Outcome]int `json:"attempts"`
 	// Unexplained counts attempts by outcome that no outage explains.
 	Unexplained map[Outcome]int `json:"unexplained"`
+	// Rate is how many consumers logged in a second while Keystone and the API server were up.
+	Rate float64 `json:"loginsPerSecond"`
 	// Login is how long Keystone took to answer a login, in milliseconds, at these percentiles.
 	Login struct {
 		P50 int64 `json:"p50"`
@@ -70,7 +72,7 @@ func (l *Ledger) Report() Report {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	r := Report{
-		Seed: l.settings.Seed, Began: l.began, Ended: l.ended, Findings: l.findings(), Due: l.due(),
+		Seed: l.settings.Seed, Began: l.began, Ended: l.ended, Findings: l.findings(), Due: l.due(), Rate: l.rate(),
 		Attempts: map[Outcome]int{}, Unexplained: map[Outcome]int{},
 		Outages: slices.Clone(l.outages), Samples: slices.Clone(l.samples), Unsampled: l.unsampled,
 		Troubles: slices.Clone(l.troubles), Live: l.minutes(), Orphans: l.orphans(),
@@ -181,6 +183,7 @@ func (r Report) Write(w io.Writer) error {
 	for _, outcome := range Outcomes {
 		line(outcome, fmt.Sprintf("%d, unexplained %d", r.Attempts[outcome], r.Unexplained[outcome]))
 	}
+	line("logins a second", fmt.Sprintf("%.2f while Keystone and the API server were up", r.Rate))
 	line("login time", fmt.Sprintf("half within %d ms, 95%% within %d ms, longest %d ms", r.Login.P50, r.Login.P95, r.Login.Max))
 	line("kills", len(r.Outages))
 	line("orphans", len(r.Orphans))

@@ -14,6 +14,9 @@ import (
 // one in its grace period.
 const mostLive = 2
 
+// leastLoad is the part of the logins that must have happened. Below it a run without a refusal shows little.
+const leastLoad = 0.75
+
 // Finding is one reason why the run failed.
 type Finding struct {
 	At           time.Time `json:"at"`
@@ -38,6 +41,9 @@ func (l *Ledger) findings() []Finding {
 		if missed := l.due() - l.rotations(name); missed > 0 {
 			all = append(all, Finding{At: l.ended, Order: name, What: fmt.Sprintf("rotated %d times, and %d were due", l.rotations(name), l.due())})
 		}
+	}
+	if rate, wanted := l.rate(), l.wantedRate(); rate < wanted*leastLoad {
+		all = append(all, Finding{At: l.ended, What: fmt.Sprintf("%.1f logins a second are too few of %.1f to have shown anything: is the machine too busy?", rate, wanted)})
 	}
 	for _, o := range l.outages {
 		if o.Back.IsZero() || o.Whole.IsZero() {
@@ -91,6 +97,27 @@ func (l *Ledger) sampleFindings() []Finding {
 
 // rotations counts the successors that the delivered Secret was seen to carry.
 func (l *Ledger) rotations(name string) int { return max(len(l.deliveries[name])-1, 0) }
+
+// rate is how many consumers logged in a second, of the time in which nothing kept them from it.
+func (l *Ledger) rate() float64 {
+	up := l.ended.Sub(l.began)
+	for _, o := range l.outages {
+		switch {
+		case o.Victim != Keystone && o.Victim != APIServer:
+		case o.Back.IsZero():
+			up -= l.ended.Sub(o.Killed)
+		default:
+			up -= o.Back.Sub(o.Killed)
+		}
+	}
+	total := 0
+	for _, counts := range l.counts {
+		total += counts[LoggedIn]
+	}
+	return float64(total) / max(up.Seconds(), 1)
+}
+
+func (l *Ledger) wantedRate() float64 { return 1 / l.settings.Every.Seconds() }
 
 // due is how many rotations every order must have seen at least.
 func (l *Ledger) due() int {
