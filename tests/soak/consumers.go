@@ -28,7 +28,7 @@ const (
 	atOnce = 8
 	// readTimeout bounds the reading of a Secret, loginTimeout the answer of Keystone. The latter is longer
 	// than anything but a Keystone that hangs: a busy machine is not what is tested.
-	readTimeout, loginTimeout = 5 * time.Second, 30 * time.Second
+	readTimeout, loginTimeout = 10 * time.Second, 30 * time.Second
 )
 
 // consumers do what workloads do that take their credential from the delivered Secret: read it anew, and
