@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # e2e.sh: runs the Chainsaw suites of tests/e2e, and then looks for every secret they made in
-# everything that was logged meanwhile.
+# everything that was logged meanwhile. On the local stack it also holds the operator's rights against
+# what it did, by the API server's audit log: an unused right fails the run as a refused request does.
 #
 # Without KUBECONFIG, or with the local stack's: on the local stack, which is brought up with the
 # operator of this tree. With another KUBECONFIG: on that cluster. It must run K-ORC and ESO and
@@ -15,13 +16,15 @@
 # there are two). E2E_ARGS goes to chainsaw. E2E_DEPLOY=no leaves the stack's operator as it is.
 source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
 
+began=$(date -u +%Y-%m-%dT%H:%M:%SZ)
 folders=(parallel serial)
 if [[ -z ${KUBECONFIG:-} || $KUBECONFIG == "$(use_stack && echo "$KUBECONFIG")" ]]; then
 	[[ ${E2E_DEPLOY:-yes} == no ]] || hack/stack-deploy.sh
 	use_stack
 else
 	say "using the cluster of KUBECONFIG=$KUBECONFIG ($(kubectl config current-context))"
-	say "EXCLUDED there: the suites of tests/e2e/serial, which break and restart the local stack's Keystone"
+	say "EXCLUDED there: the suites of tests/e2e/serial, which break and restart the local stack's Keystone,"
+	say "and the judgement of the operator's rights, which needs the API server's audit log and all suites"
 	folders=(parallel)
 	if [[ $IMG != local.test/* ]]; then
 		hack/render.sh | kubectl apply --server-side -f -
@@ -113,8 +116,17 @@ done
 [[ -s $E2E_STATE/operator.log && -s $E2E_STATE/metrics ]] || { say "the operator has no logs or no metrics: nothing was looked at"; failed+=("leaks"); }
 witness leaks --record "$E2E_STATE/record" "$E2E_STATE"/*.log "$E2E_STATE/metrics" || failed+=("leaks")
 
+# Only all suites together use all rights.
+if [[ ${folders[*]} == "parallel serial" && -z ${E2E_ARGS:-} ]]; then
+	say "holding the operator's rights against what it did"
+	"$kubectl" get clusterroles,clusterrolebindings,roles,rolebindings -A -o json >"$E2E_STATE/roles.json"
+	# With the files that the API server has put aside since.
+	witness rights --account "$OPERATOR_NAMESPACE/c5c3-operator" --roles "$E2E_STATE/roles.json" --since "$began" \
+		"${C5C3_STACK_AUDIT_LOG%.log}"*.log || failed+=("rights")
+fi
+
 if ((${#failed[@]} > 0)); then
 	say "FAILED: ${failed[*]} (reports in bin/e2e, 'make support-data' tells more)"
 	exit 1
 fi
-say "all suites passed, and no secret was found in logs, Events, conditions and metrics"
+say "all suites passed, no secret was found in logs, Events, conditions and metrics, and the operator did what it may"

@@ -29,13 +29,15 @@ func (p *pass) writer() order.Writer {
 }
 
 // childMeta is the metadata of one of the ControlPlane's own children. The owner reference is for the
-// garbage collector, should the ControlPlane ever go without its finalizer.
+// garbage collector, should the ControlPlane ever go without its finalizer. It does not block the owner's
+// deletion, which would take the right to update the finalizers of ControlPlanes.
 func (p *pass) childMeta(name string) (metav1.ObjectMeta, error) {
 	child := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Namespace: p.cp.Namespace,
 		Labels: map[string]string{order.ManagedByLabel: order.ManagedByValue, nameLabel: p.cp.Name},
 	}}
-	if err := controllerutil.SetControllerReference(p.cp, child, p.client.Scheme()); err != nil {
+	block := controllerutil.WithBlockOwnerDeletion(false)
+	if err := controllerutil.SetControllerReference(p.cp, child, p.client.Scheme(), block); err != nil {
 		return metav1.ObjectMeta{}, fmt.Errorf("owning %s: %w", name, err)
 	}
 	return child.ObjectMeta, nil

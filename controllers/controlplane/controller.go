@@ -30,15 +30,14 @@ import (
 	"github.com/c5c3/c5c3-operator/internal/externalsecrets"
 )
 
-// +kubebuilder:rbac:groups=c5c3.io,resources=controlplanes,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=c5c3.io,resources=controlplanes,verbs=list;watch;patch
 // +kubebuilder:rbac:groups=c5c3.io,resources=controlplanes/status,verbs=patch
-// +kubebuilder:rbac:groups=c5c3.io,resources=controlplanes/finalizers,verbs=update
-// +kubebuilder:rbac:groups=c5c3.io,resources=keystoneusers;keystoneprojects;keystoneroleassignments;keystoneapplicationcredentials,verbs=get;list;watch
+// +kubebuilder:rbac:groups=c5c3.io,resources=keystoneusers;keystoneprojects;keystoneroleassignments;keystoneapplicationcredentials,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get
 // +kubebuilder:rbac:groups=openstack.k-orc.cloud,resources=domains;users,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=openstack.k-orc.cloud,resources=domains/status;users/status,verbs=patch
-// +kubebuilder:rbac:groups=external-secrets.io,resources=secretstores;clustersecretstores,verbs=get;list;watch
+// +kubebuilder:rbac:groups=external-secrets.io,resources=secretstores;clustersecretstores,verbs=list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Setup registers the controller of ControlPlane with the manager. ControlPlanes live on the

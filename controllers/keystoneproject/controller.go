@@ -19,12 +19,12 @@ import (
 	"github.com/c5c3/c5c3-operator/controllers/order"
 )
 
-// +kubebuilder:rbac:groups=c5c3.io,resources=keystoneprojects,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=c5c3.io,resources=keystoneprojects,verbs=list;watch;patch
 // +kubebuilder:rbac:groups=c5c3.io,resources=keystoneprojects/status,verbs=patch
-// +kubebuilder:rbac:groups=c5c3.io,resources=controlplanes;keystoneroleassignments;keystoneapplicationcredentials,verbs=get;list;watch
+// +kubebuilder:rbac:groups=c5c3.io,resources=controlplanes;keystoneroleassignments;keystoneapplicationcredentials,verbs=list;watch
 // +kubebuilder:rbac:groups=openstack.k-orc.cloud,resources=projects,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=openstack.k-orc.cloud,resources=projects/status,verbs=patch
-// +kubebuilder:rbac:groups=openstack.k-orc.cloud,resources=domains,verbs=get;list;watch
+// +kubebuilder:rbac:groups=openstack.k-orc.cloud,resources=domains,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 

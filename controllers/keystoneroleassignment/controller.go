@@ -23,9 +23,9 @@ import (
 	"github.com/c5c3/c5c3-operator/controllers/order"
 )
 
-// +kubebuilder:rbac:groups=c5c3.io,resources=keystoneroleassignments,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=c5c3.io,resources=keystoneroleassignments,verbs=list;watch;patch
 // +kubebuilder:rbac:groups=c5c3.io,resources=keystoneroleassignments/status,verbs=patch
-// +kubebuilder:rbac:groups=c5c3.io,resources=controlplanes;keystoneusers;keystoneprojects;keystoneapplicationcredentials,verbs=get;list;watch
+// +kubebuilder:rbac:groups=c5c3.io,resources=controlplanes;keystoneusers;keystoneprojects;keystoneapplicationcredentials,verbs=list;watch
 // +kubebuilder:rbac:groups=openstack.k-orc.cloud,resources=roles;roleassignments,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=openstack.k-orc.cloud,resources=roles/status;roleassignments/status,verbs=patch
 // +kubebuilder:rbac:groups=openstack.k-orc.cloud,resources=users;projects,verbs=get;list;watch

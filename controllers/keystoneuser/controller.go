@@ -24,15 +24,14 @@ import (
 	"github.com/c5c3/c5c3-operator/internal/externalsecrets"
 )
 
-// +kubebuilder:rbac:groups=c5c3.io,resources=keystoneusers,verbs=get;list;watch;update;patch
-// +kubebuilder:rbac:groups=c5c3.io,resources=keystoneusers/status,verbs=get;update;patch
-// +kubebuilder:rbac:groups=c5c3.io,resources=keystoneusers/finalizers,verbs=update
-// +kubebuilder:rbac:groups=c5c3.io,resources=controlplanes;keystoneroleassignments;keystoneapplicationcredentials,verbs=get;list;watch
+// +kubebuilder:rbac:groups=c5c3.io,resources=keystoneusers,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=c5c3.io,resources=keystoneusers/status,verbs=patch
+// +kubebuilder:rbac:groups=c5c3.io,resources=controlplanes;keystoneroleassignments;keystoneapplicationcredentials,verbs=list;watch
 // +kubebuilder:rbac:groups=openstack.k-orc.cloud,resources=users,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=openstack.k-orc.cloud,resources=users/status,verbs=patch
-// +kubebuilder:rbac:groups=openstack.k-orc.cloud,resources=domains,verbs=get;list;watch
+// +kubebuilder:rbac:groups=openstack.k-orc.cloud,resources=domains,verbs=list;watch
 // +kubebuilder:rbac:groups=external-secrets.io,resources=pushsecrets,verbs=get;list;watch;create;patch;delete
-// +kubebuilder:rbac:groups=external-secrets.io,resources=secretstores;clustersecretstores,verbs=get;list;watch
+// +kubebuilder:rbac:groups=external-secrets.io,resources=secretstores;clustersecretstores,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 

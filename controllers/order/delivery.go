@@ -202,7 +202,11 @@ func (p *Pass) applyDelivered(ctx context.Context, d Delivery) (*corev1.Secret, 
 		Type:       corev1.SecretTypeOpaque,
 		Data:       d.Delivered,
 	}
-	secret.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(p.Order, p.Kind.GroupVersionKind())}
+	owner := *metav1.NewControllerRef(p.Order, p.Kind.GroupVersionKind())
+	// The order's finalizer already waits for the Secret to go. Blocking the owner as well would take the
+	// right to update the finalizers of every order where the API server guards owner references.
+	owner.BlockOwnerDeletion = nil
+	secret.OwnerReferences = []metav1.OwnerReference{owner}
 	fields, err := desiredFields(secret)
 	if err != nil {
 		return nil, fmt.Errorf("applying Secret %s/%s: %w", secret.Namespace, secret.Name, err)

@@ -122,6 +122,23 @@ absent_in_keystone() {
 # event REASON: an Event of that reason on an order of this namespace.
 event() { [ -n "$(kubectl -n "$NAMESPACE" get events.events.k8s.io -o "jsonpath={.items[?(@.reason==\"$1\")].reason}")" ]; }
 
+# korc_says RESOURCE NAME AVAILABLE PROGRESSING [STATUS]: gives an object the status that K-ORC's controller
+# would write. AVAILABLE and PROGRESSING are conditions without times and generations, STATUS ends with a comma.
+korc_says() {
+	says_kind=$1.openstack.k-orc.cloud
+	says_when='"observedGeneration":'$(of "$says_kind" "$2" .metadata.generation "$PLANE")',"lastTransitionTime":"'$(date -u +%Y-%m-%dT%H:%M:%SZ)'"'
+	kubectl -n "$PLANE" patch "$says_kind" "$2" --subresource=status --type=merge -p '{"status":{'"${5:-}"'"conditions":[
+		{"type":"Available",'"$3,$says_when"'},
+		{"type":"Progressing",'"$4,$says_when"'}]}}'
+}
+korc_available='"status":"True","reason":"Success","message":"OpenStack resource is available"'
+# latch RESOURCE NAME [AVAILABLE]: K-ORC gave up on the object over a broken connection, and will not look again.
+latch() {
+	korc_says "$1" "$2" "${3:-$korc_available}" '"status":"False","reason":"InvalidConfiguration","message":"dial tcp 192.0.2.1:5000: connect: connection refused"'
+}
+# vouch RESOURCE NAME STATUS: K-ORC is done with the object.
+vouch() { korc_says "$1" "$2" "$korc_available" '"status":"False","reason":"Success","message":"OpenStack resource is up to date"' "$3"; }
+
 # explain: what a failed test needs to be understood, Secrets by name only.
 explain() {
 	kubectl -n "$PLANE" get controlplanes.c5c3.io -o 'jsonpath={range .items[*].status.conditions[*]}{.type} {.status} {.reason}: {.message}{"\n"}{end}' || :

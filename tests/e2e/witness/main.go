@@ -26,6 +26,9 @@ witness record --api SOCKET --out FOLDER [--namespaces PREFIX]
                                    write down every Secret's values, Event and status until interrupted
 witness leaks --record FOLDER [FILE...]
                                    find recorded secrets in what was recorded and in the files
+witness rights --account NAMESPACE/NAME --roles FILE [--since TIME] AUDIT_LOG...
+                                   a ServiceAccount uses each of its rights, and needed no other; FILE is
+                                   kubectl get roles,rolebindings,clusterroles,clusterrolebindings -A -o json
 
 Keystone: OS_AUTH_URL, KEYSTONE_ADMIN_PASSWORD_FILE. Store: KV_ADDRESS, KV_TOKEN_FILE, KV_MOUNT (kv).
 Exit status: 0 yes, 2 wrong use, 3 the answer is no, 4 no usable answer.
@@ -75,6 +78,8 @@ func run(ctx context.Context, arguments []string) error {
 		return record(ctx, arguments)
 	case "leaks":
 		return leaks(arguments, os.Stdout)
+	case "rights":
+		return rights(arguments, os.Stdout)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

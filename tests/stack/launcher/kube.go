@@ -200,7 +200,9 @@ func (s *Stack) kubeServices() []service {
 				"--bind-address=0.0.0.0", "--secure-port=6443", "--advertise-address=" + s.Plan.Stack.String(),
 				"--tls-cert-file=" + pkiFile("kube-apiserver.crt"), "--tls-private-key-file=" + pkiFile("kube-apiserver.key"),
 				"--client-ca-file=" + pkiFile("ca.crt"), "--authorization-mode=Node,RBAC",
-				"--enable-admission-plugins=NodeRestriction", "--allow-privileged=true",
+				// OwnerReferencesPermissionEnforcement, as OpenShift has it on: whoever names an owner to block
+				// needs a right to that owner's finalizers, and would not notice elsewhere that it is missing.
+				"--enable-admission-plugins=NodeRestriction,OwnerReferencesPermissionEnforcement", "--allow-privileged=true",
 				"--service-cluster-ip-range=" + network.Services.String(),
 				"--service-account-issuer=https://kubernetes.default.svc",
 				"--service-account-key-file=" + pkiFile("sa.pub"), "--service-account-signing-key-file=" + pkiFile("sa.key"),
