@@ -40,9 +40,12 @@ type reconciler struct{}
 
 var _ order.Steps = reconciler{}
 
+// Steps are what this kind adds to the scaffold, for tests that play pass after pass without a manager.
+func Steps() order.Steps { return reconciler{} }
+
 // Setup registers the controller with the manager.
 func Setup(ctx context.Context, env order.Environment, options controller.TypedOptions[mcreconcile.Request]) error {
-	return order.Setup(ctx, env.NewBase(order.ApplicationCredentialKind), reconciler{}, env.Late, order.Watches{
+	return order.Setup(ctx, env.NewBase(order.ApplicationCredentialKind), Steps(), env.Late, order.Watches{
 		Delivers: true,
 		Siblings: []order.SiblingWatch{
 			{Object: &v1alpha1.KeystoneUser{}, Handler: order.Siblings(order.ApplicationCredentialKind, namesUser)},

@@ -28,6 +28,9 @@ import (
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
+// Steps are what this kind adds to the scaffold, for tests that play pass after pass without a manager.
+func Steps() order.Steps { return steps{} }
+
 // Setup registers the controller of KeystoneProject with the manager.
 func Setup(ctx context.Context, env order.Environment, options controller.TypedOptions[mcreconcile.Request]) error {
 	// A role assignment or a credential order that goes away may release a project that waits for it.
@@ -37,7 +40,7 @@ func Setup(ctx context.Context, env order.Environment, options controller.TypedO
 		}
 		return nil
 	})
-	return order.Setup(ctx, env.NewBase(order.ProjectKind), steps{}, env.Late, order.Watches{
+	return order.Setup(ctx, env.NewBase(order.ProjectKind), Steps(), env.Late, order.Watches{
 		Siblings: []order.SiblingWatch{
 			{Object: &v1alpha1.KeystoneRoleAssignment{}, Handler: named},
 			{Object: &v1alpha1.KeystoneApplicationCredential{}, Handler: named},

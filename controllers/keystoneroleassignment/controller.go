@@ -38,12 +38,15 @@ type changing interface {
 	OnChange(react func(context.Context))
 }
 
+// Steps are what this kind adds to the scaffold, for tests that play pass after pass without a manager.
+func Steps() order.Steps { return steps{} }
+
 // Setup registers the controller of KeystoneRoleAssignment with the manager.
 func Setup(ctx context.Context, env order.Environment, options controller.TypedOptions[mcreconcile.Request]) error {
 	if err := korcapi.AddToScheme(env.Manager.GetLocalManager().GetScheme()); err != nil {
 		return fmt.Errorf("registering K-ORC's RoleAssignment: %w", err)
 	}
-	return order.Setup(ctx, env.NewBase(order.RoleAssignmentKind), steps{}, env.Late, order.Watches{
+	return order.Setup(ctx, env.NewBase(order.RoleAssignmentKind), Steps(), env.Late, order.Watches{
 		Siblings: []order.SiblingWatch{
 			{Object: &v1alpha1.KeystoneUser{}, Handler: order.Siblings(order.RoleAssignmentKind, namesUser)},
 			{Object: &v1alpha1.KeystoneProject{}, Handler: order.Siblings(order.RoleAssignmentKind, namesProject)},

@@ -5,7 +5,7 @@ package ordertest
 
 import (
 	"encoding/json"
-	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -20,8 +20,9 @@ const AdminPassword = "fake-admin-password"
 // FakeProject is a project of a FakeKeystone.
 type FakeProject struct{ Name, Description string }
 
-// FakeKeystone imitates the part of Keystone that projects and role assignments need, answer by answer:
-// statuses, and the JSON error body that tells its word from a proxy's.
+// FakeKeystone imitates the part of Keystone that orders need, answer by answer: statuses, and the JSON
+// error body that tells its word from a proxy's. One thing it is lenient about: a role can be assigned to
+// a user that it does not have, so that a test of assignments need not make one.
 type FakeKeystone struct {
 	*httptest.Server
 
@@ -30,20 +31,33 @@ type FakeKeystone struct {
 	Projects map[string]FakeProject
 	Roles    map[string]string
 	Grants   map[string]bool
+	// Users and Credentials (application credentials) by id. Use With to touch them.
+	Users       map[string]*FakeUser
+	Credentials map[string]FakeCredential
+	// Now is Keystone's clock. It dates the answers and ends tokens and credentials.
+	Now func() time.Time
 	// Fault answers instead of Keystone when it is not nil and returns true.
 	Fault func(http.ResponseWriter, *http.Request) bool
+	// Delivery decides what becomes of an answer, after Keystone did what it was asked. Nil delivers all.
+	Delivery func(r *http.Request, status int) Delivery
 
-	next  int
-	asked []string
+	next   map[string]int // the last id by kind
+	asked  []string
+	tokens map[string]fakeToken
 }
 
-// NewKeystone starts one that has the role "member" and the administrator's project.
+// NewKeystone starts one that has the role "member", and the administrator with a project.
 func NewKeystone(t *testing.T) *FakeKeystone {
 	t.Helper()
 	k := &FakeKeystone{
-		Projects: map[string]FakeProject{"p-admin": {Name: "admin"}},
-		Roles:    map[string]string{"r-member": "member"},
-		Grants:   map[string]bool{},
+		Projects:    map[string]FakeProject{"p-admin": {Name: "admin"}},
+		Roles:       map[string]string{"r-member": "member"},
+		Grants:      map[string]bool{},
+		Users:       map[string]*FakeUser{adminID: {Name: "admin", Password: AdminPassword}},
+		Credentials: map[string]FakeCredential{},
+		Now:         time.Now,
+		next:        map[string]int{},
+		tokens:      map[string]fakeToken{},
 	}
 	k.Server = httptest.NewServer(k)
 	t.Cleanup(k.Close)
@@ -88,8 +102,7 @@ func (k *FakeKeystone) CreateProject(name, description string) string {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.next++
-	id := fmt.Sprintf("p-%d", k.next)
+	id := k.newID("p")
 	k.Projects[id] = FakeProject{name, description}
 	return id
 }
@@ -138,21 +151,45 @@ func (k *FakeKeystone) Granted(project, user, role string) (granted bool) {
 func (k *FakeKeystone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if r.URL.Path != "/v3/auth/tokens" {
+	if r.URL.Path != tokensPath {
 		k.asked = append(k.asked, r.Method+" "+r.URL.Path)
 	}
 	if k.Fault != nil && k.Fault(w, r) {
 		return
 	}
-	w.Header().Set("Content-Type", "application/json")
+	answer := httptest.NewRecorder()
+	answer.Header().Set("Content-Type", "application/json")
+	answer.Header().Set("Date", k.Now().UTC().Format(http.TimeFormat))
+	k.serve(answer, r)
+	delivery := Answered
+	if k.Delivery != nil {
+		delivery = k.Delivery(r, answer.Code)
+	}
+	delivery.send(w, answer)
+}
+
+func (k *FakeKeystone) serve(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == tokensPath {
+		k.login(w, r)
+		return
+	}
+	token, ok := k.tokens[r.Header.Get("X-Auth-Token")]
+	if !ok || !k.Now().Before(token.expires) {
+		refuse(w, http.StatusUnauthorized, "The request you have made requires authentication.")
+		return
+	}
 	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/v3/"), "/")
 	switch {
-	case r.URL.Path == "/v3/auth/tokens":
-		login(w, r)
+	case parts[0] == "users":
+		k.users(w, r, token, parts[1:])
+	case parts[0] == "domains":
+		k.domains(w, parts[1:])
+	case parts[0] == "projects" && len(parts) == 1 && r.Method == http.MethodPost:
+		k.newProject(w, r)
 	case parts[0] == "projects" && len(parts) == 1:
 		found := []any{}
 		for id, project := range k.Projects {
-			if strings.EqualFold(project.Name, r.URL.Query().Get("name")) && r.URL.Query().Get("domain_id") == "default" {
+			if strings.EqualFold(project.Name, r.URL.Query().Get("name")) && r.URL.Query().Get("domain_id") == domainID {
 				found = append(found, project.json(id))
 			}
 		}
@@ -161,6 +198,14 @@ func (k *FakeKeystone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		k.project(w, r.Method, parts[1])
 	case parts[0] == "projects" && len(parts) == 6: // projects/P/users/U/roles/R
 		k.grant(w, r.Method, parts[1], parts[3], parts[5])
+	case parts[0] == "roles" && len(parts) == 1:
+		found := []any{}
+		for id, name := range k.Roles {
+			if name == r.URL.Query().Get("name") {
+				found = append(found, map[string]any{"id": id, "name": name})
+			}
+		}
+		answer(w, http.StatusOK, map[string]any{"roles": found, "links": map[string]any{"next": nil}})
 	case parts[0] == "roles" && len(parts) == 2:
 		if name, ok := k.Roles[parts[1]]; ok {
 			answer(w, http.StatusOK, map[string]any{"role": map[string]any{"id": parts[1], "name": name}})
@@ -173,7 +218,24 @@ func (k *FakeKeystone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p FakeProject) json(id string) any {
-	return map[string]any{"id": id, "name": p.Name, "description": p.Description, "domain_id": "default", "enabled": true}
+	return map[string]any{"id": id, "name": p.Name, "description": p.Description, "domain_id": domainID, "enabled": true}
+}
+
+func (k *FakeKeystone) newProject(w http.ResponseWriter, r *http.Request) {
+	var body struct{ Project FakeProject }
+	if json.NewDecoder(r.Body).Decode(&body) != nil {
+		refuse(w, http.StatusBadRequest, "Expecting to find project in request body.")
+		return
+	}
+	for _, project := range k.Projects {
+		if strings.EqualFold(project.Name, body.Project.Name) {
+			refuse(w, http.StatusConflict, "Conflict occurred attempting to store project - it is not permitted to have two projects with the same name in the same domain.")
+			return
+		}
+	}
+	id := k.newID("p")
+	k.Projects[id] = body.Project
+	answer(w, http.StatusCreated, map[string]any{"project": body.Project.json(id)})
 }
 
 func (k *FakeKeystone) project(w http.ResponseWriter, method, id string) {
@@ -183,6 +245,8 @@ func (k *FakeKeystone) project(w http.ResponseWriter, method, id string) {
 		refuse(w, http.StatusNotFound, "Could not find project: "+id+".")
 	case method == http.MethodDelete:
 		delete(k.Projects, id)
+		maps.DeleteFunc(k.Grants, func(grant string, _ bool) bool { return strings.HasPrefix(grant, id+"/") })
+		maps.DeleteFunc(k.Credentials, func(_ string, c FakeCredential) bool { return c.ProjectID == id })
 		w.WriteHeader(http.StatusNoContent)
 	default:
 		answer(w, http.StatusOK, map[string]any{"project": project.json(id)})
@@ -205,29 +269,6 @@ func (k *FakeKeystone) grant(w http.ResponseWriter, method, project, user, role 
 		delete(k.Grants, key)
 	}
 	w.WriteHeader(http.StatusNoContent)
-}
-
-func login(w http.ResponseWriter, r *http.Request) {
-	var body struct {
-		Auth struct {
-			Identity struct {
-				Password struct {
-					User struct{ Name, Password string }
-				}
-			}
-		}
-	}
-	user := &body.Auth.Identity.Password.User
-	if json.NewDecoder(r.Body).Decode(&body) != nil || user.Name != "admin" || user.Password != AdminPassword {
-		refuse(w, http.StatusUnauthorized, "The request you have made requires authentication.")
-		return
-	}
-	now := time.Now().UTC()
-	const layout = "2006-01-02T15:04:05.000000Z"
-	w.Header().Set("X-Subject-Token", "fake-token")
-	answer(w, http.StatusCreated, map[string]any{"token": map[string]any{
-		"issued_at": now.Format(layout), "expires_at": now.Add(time.Hour).Format(layout), "user": map[string]any{"id": "u-admin"},
-	}})
 }
 
 func answer(w http.ResponseWriter, status int, body any) {

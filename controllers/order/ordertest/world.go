@@ -104,7 +104,7 @@ func On(t *testing.T, c client.WithWatch, keystone *FakeKeystone, kind order.Kin
 // Restart forgets what the operator keeps in memory.
 func (w *World) Restart() {
 	w.base = order.Environment{
-		Manager: fakeManager{world: w}, Keystone: keystone.New(keystone.Config{Now: w.Clock.Now}), Clock: w.Clock,
+		Manager: FakeManager{Cached: w.Client, Live: w.Client, Events: fakeRecorder{w}}, Keystone: keystone.New(keystone.Config{Now: w.Clock.Now}), Clock: w.Clock,
 		Late: fakeServed{w}, AuditInterval: AuditInterval,
 	}.NewBase(w.kind)
 }
@@ -290,27 +290,35 @@ func (w *World) writes() interceptor.Funcs {
 	}
 }
 
-// fakeManager hands out the one cluster, as the management cluster and as every other.
-type fakeManager struct {
+// FakeManager hands out one cluster, as the management cluster and as every other. Order controllers ask
+// nothing else of a manager once they are set up.
+type FakeManager struct {
 	mcmanager.Manager
-	world *World
+	// Cached reads from what passes for the cache, and writes.
+	Cached client.Client
+	// Live reads at the API server.
+	Live client.Reader
+	// Events takes the Events.
+	Events events.EventRecorder
 }
 
-func (m fakeManager) GetCluster(context.Context, multicluster.ClusterName) (cluster.Cluster, error) {
-	return fakeLocal{world: m.world}, nil
+// GetCluster implements mcmanager.Manager.
+func (m FakeManager) GetCluster(context.Context, multicluster.ClusterName) (cluster.Cluster, error) {
+	return fakeLocal{manager: m}, nil
 }
 
-func (m fakeManager) GetLocalManager() manager.Manager { return fakeLocal{world: m.world} }
+// GetLocalManager implements mcmanager.Manager.
+func (m FakeManager) GetLocalManager() manager.Manager { return fakeLocal{manager: m} }
 
 type fakeLocal struct {
 	manager.Manager
-	world *World
+	manager FakeManager
 }
 
-func (l fakeLocal) GetClient() client.Client                     { return l.world.Client }
-func (l fakeLocal) GetAPIReader() client.Reader                  { return l.world.Client }
-func (l fakeLocal) GetScheme() *runtime.Scheme                   { return l.world.Client.Scheme() }
-func (l fakeLocal) GetEventRecorder(string) events.EventRecorder { return fakeRecorder{l.world} }
+func (l fakeLocal) GetClient() client.Client                     { return l.manager.Cached }
+func (l fakeLocal) GetAPIReader() client.Reader                  { return l.manager.Live }
+func (l fakeLocal) GetScheme() *runtime.Scheme                   { return l.manager.Cached.Scheme() }
+func (l fakeLocal) GetEventRecorder(string) events.EventRecorder { return l.manager.Events }
 
 type fakeRecorder struct{ world *World }
 
