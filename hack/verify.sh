@@ -19,6 +19,7 @@ problem() {
 
 make generate manifests
 make verify-invalid-cr-fixtures || problem "the admission corpora are not what their generators write"
+make verify-coverage || problem "docs/contract-coverage.md and tests/coverage need a look: run 'make coverage'"
 for module in $(hack/modules.sh); do
 	go -C "$module" mod tidy -diff || problem "$module/go.mod or go.sum is not tidy: run 'go mod tidy' there"
 done
