@@ -37,7 +37,7 @@ func (s *state) act(ctx context.Context) *order.Outcome {
 }
 
 // refute clears terminal conditions that Keystone contradicts: the credential is there, so K-ORC
-// adopts it when it looks again.
+// adopts it when it looks again, or its name is free, so K-ORC can create it.
 func (s *state) refute(ctx context.Context) error {
 	for _, generation := range s.plan.Refuted {
 		c := s.children[generation]

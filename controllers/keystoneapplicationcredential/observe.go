@@ -142,6 +142,7 @@ func (s *state) addChild(ctx context.Context, generation int64, object *orcv1alp
 		State:      map[korc.Progress]rotation.ChildState{korc.Pending: rotation.Pending, korc.Available: rotation.Available, korc.Terminal: rotation.Terminal}[said.Progress],
 		Deleting:   !object.DeletionTimestamp.IsZero(),
 		Message:    said.Message,
+		Conflict:   korc.IsConflict(said.Message),
 	}
 	if object.Status.ID != nil {
 		observed.ID = *object.Status.ID

@@ -103,12 +103,9 @@ func (s *pass) givenUp(ctx context.Context, state order.ChildState) *order.Outco
 	case there:
 		// Looking again costs a request each half minute at most, and mends all that the
 		// project's being there can mend. What it cannot mend comes back and is shown meanwhile.
-		if err := s.Unlatch(ctx, s.managed); err != nil {
-			return order.Wait(v1alpha1.ReasonTransportErrorRetryFailed, order.WaitShort,
-				"K-ORC gave up on project %q (%s: %s) although Keystone has it; telling K-ORC to look again failed: %v", name, state.Reason, state.Message, err)
-		}
-		return order.Wait(v1alpha1.ReasonWaitingForProject, order.WaitShort,
-			"K-ORC gave up on project %q (%s: %s) although Keystone has it; K-ORC is told to look again", name, state.Reason, state.Message)
+		return s.lookAgain(ctx, state, "Keystone has it")
+	case s.managed.Status.ID == nil && korc.IsConflict(state.Message):
+		return s.conflict(ctx, state)
 	case s.managed.Status.ID != nil:
 		return order.Wait(v1alpha1.ReasonProjectFailed, order.WaitLong,
 			"somebody deleted project %q (id %s) in Keystone, and K-ORC does not make it anew; to have the operator do so, empty and with a new id, delete K-ORC's Project %s/%s",
@@ -116,6 +113,34 @@ func (s *pass) givenUp(ctx context.Context, state order.ChildState) *order.Outco
 	}
 	return order.Wait(v1alpha1.ReasonProjectFailed, order.WaitLong,
 		"K-ORC gave up on project %q (Project %s/%s): %s: %s", name, s.managed.Namespace, s.managed.Name, state.Reason, state.Message)
+}
+
+// lookAgain has K-ORC look again at a project that it gave up on wrongly.
+func (s *pass) lookAgain(ctx context.Context, state order.ChildState, although string) *order.Outcome {
+	name := s.project.EffectiveProjectName()
+	if err := s.Unlatch(ctx, s.managed); err != nil {
+		return order.Wait(v1alpha1.ReasonTransportErrorRetryFailed, order.WaitShort,
+			"K-ORC gave up on project %q (%s: %s) although %s; telling K-ORC to look again failed: %v", name, state.Reason, state.Message, although, err)
+	}
+	return order.Wait(v1alpha1.ReasonWaitingForProject, order.WaitShort,
+		"K-ORC gave up on project %q (%s: %s) although %s; K-ORC is told to look again", name, state.Reason, state.Message, although)
+}
+
+// conflict looks for what a create of K-ORC's collided with. When Keystone says that nothing has the name,
+// the conflict is over, and the next create succeeds. A namesake without the order's mark stays in the way.
+func (s *pass) conflict(ctx context.Context, state order.ChildState) *order.Outcome {
+	name := s.project.EffectiveProjectName()
+	found, err := s.namesakes(ctx)
+	switch {
+	case err != nil:
+		return s.WaitOnKeystone(v1alpha1.ReasonWaitingForProject, err,
+			"K-ORC gave up on project %q (%s: %s), and Keystone could not be asked what has the name", name, state.Reason, state.Message)
+	case len(found) == 0:
+		return s.lookAgain(ctx, state, "Keystone says that the name is free")
+	}
+	return order.Wait(v1alpha1.ReasonProjectFailed, order.WaitLong,
+		"Keystone has a project of the name %q (id %s) that is not this order's, made after the name was found free, and the operator never takes one over; delete or rename that project, or delete the order and create it under another name",
+		name, found[0].ID)
 }
 
 // there tells whether Keystone has the order's project: by id when K-ORC knows it, else by name and

@@ -3,7 +3,6 @@ package keystoneuser
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -54,13 +53,9 @@ func (s *pass) givenUp(ctx context.Context, state order.ChildState) *order.Outco
 		return s.WaitOnKeystone(v1alpha1.ReasonWaitingForServiceAccounts, err,
 			"K-ORC gave up on user %q (%s: %s), and Keystone could not be asked whether that is so", s.user.EffectiveUserName(), state.Reason, state.Message)
 	case found && blamesAbsence(managed, state):
-		if err := s.Unlatch(ctx, managed); err != nil {
-			return order.Wait(v1alpha1.ReasonTransportErrorRetryFailed, order.WaitShort,
-				"K-ORC gave up on user %q (%s: %s) although Keystone has it; telling K-ORC to look again failed: %v",
-				s.user.EffectiveUserName(), state.Reason, state.Message, err)
-		}
-		return order.Wait(v1alpha1.ReasonWaitingForServiceAccounts, order.WaitShort,
-			"K-ORC gave up on user %q (%s: %s) although Keystone has it; K-ORC was told to look again", s.user.EffectiveUserName(), state.Reason, state.Message)
+		return s.lookAgain(ctx, state, "Keystone has it")
+	case !found && managed.Status.ID == nil && korc.IsConflict(state.Message):
+		return s.conflict(ctx, state)
 	case !found && managed.Status.ID != nil:
 		return order.Wait(v1alpha1.ReasonServiceAccountsFailed, order.WaitLong,
 			"somebody deleted user %q (id %s) in Keystone, and K-ORC does not make it anew; to have the operator do so, with a new id and without the roles the old one had, delete K-ORC's User %s/%s",
@@ -68,6 +63,33 @@ func (s *pass) givenUp(ctx context.Context, state order.ChildState) *order.Outco
 	}
 	return order.Wait(v1alpha1.ReasonServiceAccountsFailed, order.WaitLong,
 		"K-ORC gave up on user %q (User %s/%s): %s: %s", s.user.EffectiveUserName(), managed.Namespace, managed.Name, state.Reason, state.Message)
+}
+
+// lookAgain has K-ORC look again at a user that it gave up on wrongly.
+func (s *pass) lookAgain(ctx context.Context, state order.ChildState, although string) *order.Outcome {
+	if err := s.Unlatch(ctx, s.seen.managed); err != nil {
+		return order.Wait(v1alpha1.ReasonTransportErrorRetryFailed, order.WaitShort,
+			"K-ORC gave up on user %q (%s: %s) although %s; telling K-ORC to look again failed: %v",
+			s.user.EffectiveUserName(), state.Reason, state.Message, although, err)
+	}
+	return order.Wait(v1alpha1.ReasonWaitingForServiceAccounts, order.WaitShort,
+		"K-ORC gave up on user %q (%s: %s) although %s; K-ORC was told to look again", s.user.EffectiveUserName(), state.Reason, state.Message, although)
+}
+
+// conflict looks for whom a create of K-ORC's collided with. When Keystone says that nobody has the name,
+// the conflict is over, and the next create succeeds. A namesake without the order's mark stays in the way.
+func (s *pass) conflict(ctx context.Context, state order.ChildState) *order.Outcome {
+	users, err := s.namesakes(ctx)
+	switch {
+	case err != nil:
+		return s.WaitOnKeystone(v1alpha1.ReasonWaitingForServiceAccounts, err,
+			"K-ORC gave up on user %q (%s: %s), and Keystone could not be asked who has the name", s.user.EffectiveUserName(), state.Reason, state.Message)
+	case len(users) == 0:
+		return s.lookAgain(ctx, state, "Keystone says that the name is free")
+	}
+	return order.Wait(v1alpha1.ReasonServiceAccountsFailed, order.WaitLong,
+		"Keystone has a user of the name %q (id %s) that is not this order's, made after the name was found free, and the operator never takes one over; delete or rename that user, or delete the order and create it under another name",
+		s.user.EffectiveUserName(), users[0].ID)
 }
 
 // blamesAbsence tells whether K-ORC gave up because it believes a user is not there that is. Any
@@ -78,7 +100,7 @@ func blamesAbsence(managed *orcv1alpha1.User, state order.ChildState) bool {
 	}
 	// Keystone has a user of the order's name and mark. A conflict means that K-ORC's create succeeded
 	// and the answer was lost; K-ORC adopts the user when it looks again.
-	return strings.Contains(state.Message, "409") || strings.Contains(state.Message, "Conflict")
+	return korc.IsConflict(state.Message)
 }
 
 // lookUp tells whether Keystone has the order's user: by id when K-ORC knows it, else by name and mark.

@@ -121,6 +121,13 @@ func IsTransport(message string) bool {
 // nothing of what was asked, because nothing was sent.
 func IsUntrusted(message string) bool { return mentions(message, "x509") }
 
+// IsConflict tells whether a message of K-ORC's says that Keystone answered 409: something of that name is
+// there. K-ORC v2.6.0 never tries again then. The message may be true no longer, or be the echo of a create
+// of K-ORC's own whose answer was lost; ask Keystone about the name.
+func IsConflict(message string) bool {
+	return mentions(message, "409") || mentions(message, "Conflict")
+}
+
 // The reasons that ExternalCause returns.
 const (
 	ReasonCatalogEndpointMismatch = "CatalogEndpointMismatch"

@@ -135,6 +135,21 @@ func TestIsUntrusted(t *testing.T) {
 	}
 }
 
+func TestIsConflict(t *testing.T) {
+	for message, want := range map[string]bool{
+		answered(409, `{"error":{"code":409,"message":"Conflict occurred attempting to store user - Duplicate entry found with name agent","title":"Conflict"}}`): true,
+		answered(409, ""): true,
+		answered(400, `{"error":{"code":400,"message":"Invalid input","title":"Bad Request"}}`): false,
+		latched("read tcp 10.244.0.9:4090->10.96.0.20:5000: read: connection reset by peer"):    false,
+		"found more than one matching OpenStack resource during adoption":                       false,
+		"": false,
+	} {
+		if got := IsConflict(message); got != want {
+			t.Errorf("got %v, want %v: %s", got, want, message)
+		}
+	}
+}
+
 func TestExternalCause(t *testing.T) {
 	for message, want := range map[string]string{
 		"No suitable endpoint could be found in the service catalog.":                                                                 "CatalogEndpointMismatch",

@@ -18,6 +18,9 @@ func (v *view) advance(p *Plan) {
 	case c.State == Terminal && word == Held:
 		p.Refuted = append(p.Refuted, generation)
 		p.wait(SuccessorPending, nil, "Keystone holds generation %d, K-ORC has yet to report it", generation)
+	case c.State == Terminal && c.Conflict && word == Gone:
+		p.Refuted = append(p.Refuted, generation)
+		p.wait(SuccessorPending, nil, "K-ORC found the name of generation %d taken, and Keystone says that it is free; K-ORC has yet to try again", generation)
 	case c.State == Terminal:
 		v.fail(p, c, TerminalByKORC, c.Message)
 	case c.State == Pending || c.ID == "":

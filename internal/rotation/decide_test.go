@@ -63,6 +63,12 @@ func terminal(generation int64) Child {
 	return Child{Generation: generation, State: Terminal, ExpiresAt: at(interval), Message: "invalid"}
 }
 
+func conflicting(generation int64) Child {
+	c := terminal(generation)
+	c.Conflict = true
+	return c
+}
+
 func child(c Child) func(*Input) {
 	return func(in *Input) {
 		in.Children = slices.DeleteFunc(slices.Clone(in.Children), func(o Child) bool { return o.Generation == c.Generation })
@@ -267,6 +273,8 @@ func TestSuccessor(t *testing.T) {
 		{"a refused successor fails even when the live one is about to expire", steady(child(available(4)), login(4, Refused), soon), 0, 0, "", refusedFailure},
 		{"a successor that K-ORC gave up fails", steady(child(terminal(4))), 0, 0, "", &Failure{Generation: 4, Kind: TerminalByKORC, Message: "invalid"}},
 		{"a successor that K-ORC gave up and Keystone does not hold fails for certain", steady(child(terminal(4)), says(4, Gone)), 0, 0, "", &Failure{Generation: 4, Kind: TerminalByKORC, Message: "invalid", Confirmed: true}},
+		{"a successor whose name K-ORC found taken fails until Keystone is heard", steady(child(conflicting(4))), 0, 0, "", &Failure{Generation: 4, Kind: TerminalByKORC, Message: "invalid"}},
+		{"a successor whose name K-ORC found taken and Keystone says is free is waited for", steady(child(conflicting(4)), says(4, Gone)), 0, 0, SuccessorPending, nil},
 		{"a successor that K-ORC gave up and Keystone holds is waited for", steady(child(terminal(4)), says(4, Held)), 0, 0, SuccessorPending, nil},
 		{"no switch drops the last record of a generation in a grace period", steady(graceUntil(time.Hour), child(available(4)), login(4, Accepted), live(Gone), noMarker(3)), 0, 0, WaitingForProof, nil},
 		{"no switch overwrites a grace period whose live credential is held", steady(graceUntil(time.Hour), child(available(4)), login(4, Accepted), live(Held)), 0, 0, GracePeriod, nil},
@@ -412,6 +420,7 @@ func TestRefuted(t *testing.T) {
 	}{
 		{"Keystone contradicts K-ORC about the live credential", steady(child(liveGivenUp), live(Held)), []int64{3}},
 		{"Keystone contradicts K-ORC about the successor", steady(child(terminal(4)), says(4, Held)), []int64{4}},
+		{"Keystone says that a name is free that K-ORC found taken", steady(child(conflicting(4)), says(4, Gone)), []int64{4}},
 		{"silence contradicts nothing", steady(child(liveGivenUp), child(terminal(4))), nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -60,6 +60,8 @@ type Child struct {
 	Deleting bool
 	// Message is K-ORC's own text for a Terminal state.
 	Message string
+	// Conflict: K-ORC gave up because Keystone answered that the name is taken.
+	Conflict bool
 }
 
 // Existence is Keystone's word about a credential.
@@ -251,7 +253,8 @@ type Plan struct {
 	Forget []int64
 
 	// Refuted lists generations, ascending, whose terminal condition Keystone
-	// contradicts: the credential is there, so the condition is to be cleared.
+	// contradicts: the credential is there, or its name is free that K-ORC found
+	// taken. The condition is to be cleared, for K-ORC to look again.
 	Refuted []int64
 	Wait    *Wait
 	Failed  *Failure
