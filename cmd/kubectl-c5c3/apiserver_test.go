@@ -182,6 +182,8 @@ func (c *testCluster) furnish() {
 
 	c.create(aPlane())
 	user, project, role, credential := aUser(), aProject(), aRole(), aCredential()
+	tomorrow := metav1.NewTime(time.Now().Add(24 * time.Hour))
+	credential.Status.NextRotation, credential.Status.CredentialExpiresAt = &tomorrow, &tomorrow
 	for _, o := range []order.Object{user, project, role, credential} {
 		c.create(o)
 	}
@@ -379,6 +381,18 @@ func (c *testCluster) verify(t *testing.T) {
 		c.keystone.login = status
 		c.wants(t, "verify workflow-appcred"+trusted, exitNo, append(words, "refuses application credential c1")...)
 		c.wants(t, "verify workflow-appcred -o json"+trusted, exitNo, `"accepted": false`)
+	}
+	// Status tells which of the causes of a 401 it is, where it can.
+	c.keystone.login = http.StatusUnauthorized
+	credential := aCredential()
+	expiry := metav1.NewTime(time.Now().Add(time.Hour))
+	for _, at := range []metav1.Time{metav1.NewTime(time.Now().Add(-time.Hour)), expiry} {
+		c.report(credential, func() { credential.Status.CredentialExpiresAt = &at })
+		word := "by status it expired 60m ago"
+		if at == expiry {
+			word = "!by status"
+		}
+		c.wants(t, "verify workflow-appcred"+trusted, exitNo, word)
 	}
 	c.keystone.login = http.StatusServiceUnavailable
 	c.wants(t, "verify workflow-appcred"+trusted, exitUnanswered, "no usable answer")

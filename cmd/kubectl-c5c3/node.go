@@ -223,12 +223,17 @@ func (p *plugin) details(n node) string {
 	add(n.Role != "", "role %s", n.Role)
 	add(n.KeystoneID != "", "id %s", n.KeystoneID)
 	add(n.Generation != 0, "generation %d", n.Generation)
-	if n.NextRotation != nil {
-		add(true, "next rotation %s", until(p.now(), n.NextRotation.Time))
+	moment := func(t *metav1.Time, ahead, behind string) {
+		switch {
+		case t == nil:
+		case t.Time.Before(p.now()):
+			add(true, "%s %s", behind, until(p.now(), t.Time))
+		default:
+			add(true, "%s %s", ahead, until(p.now(), t.Time))
+		}
 	}
-	if n.ExpiresAt != nil {
-		add(true, "expires %s", until(p.now(), n.ExpiresAt.Time))
-	}
+	moment(n.NextRotation, "next rotation", "rotation was due")
+	moment(n.ExpiresAt, "expires", "expired")
 	if n.Previous != nil {
 		deletion := "until Keystone confirms that it is gone"
 		if at := n.Previous.DeleteAt; at != nil && at.After(p.now()) {

@@ -155,6 +155,16 @@ KeystoneApplicationCredential/workflow-appcred   False   Fine,BackupNotSynced   
 	}
 }
 
+func TestTimesThatHavePassedAreToldAsSuch(t *testing.T) {
+	p, _, _ := testPlugin()
+	got := p.details(node{NextRotation: at(-time.Minute), ExpiresAt: at(-time.Second), Previous: &previous{"c0", 1, at(-time.Hour)}})
+	want := "rotation was due 60s ago (2026-03-01T11:59:00Z), expired 1s ago (2026-03-01T11:59:59Z), " +
+		"superseded generation 1 (id c0) until Keystone confirms that it is gone"
+	if got != want {
+		t.Errorf("it is %q", got)
+	}
+}
+
 func TestAnOlderReportOfKORCIsNotReady(t *testing.T) {
 	project := &orcv1alpha1.Project{ObjectMeta: metav1.ObjectMeta{Name: "p", Generation: 2}}
 	project.Status.Conditions = []metav1.Condition{{Type: "Available", Status: "True", Reason: "Success", ObservedGeneration: 1}}

@@ -113,7 +113,7 @@ func (p *plugin) verify(ctx context.Context, args []string, flags verifyFlags) e
 	if cloud.ApplicationCredential != nil {
 		v.CredentialID = cloud.ApplicationCredential.ID
 	}
-	v.compare(o)
+	v.compare(o, p.now())
 	login := v.logIn(ctx, cloud, ca)
 	switch {
 	case !p.forPeople():
@@ -161,12 +161,15 @@ func deliveredCloud(ctx context.Context, cluster client.Reader, r reference) (or
 }
 
 // compare notes where the Secret is not what the order's status tells.
-func (v *verification) compare(o order.Object) {
+func (v *verification) compare(o order.Object, now time.Time) {
 	c, ok := o.(*v1alpha1.KeystoneApplicationCredential)
-	if !ok || c.Status.CredentialID == v.CredentialID {
-		return
+	switch {
+	case !ok:
+	case c.Status.CredentialID != v.CredentialID:
+		v.Notes = append(v.Notes, fmt.Sprintf("status names another credential, %q: the Secret has not followed yet, or was edited", c.Status.CredentialID))
+	case c.Status.CredentialExpiresAt != nil && c.Status.CredentialExpiresAt.Time.Before(now):
+		v.Notes = append(v.Notes, "by status it expired "+until(now, c.Status.CredentialExpiresAt.Time)+"; its successor is on the way")
 	}
-	v.Notes = append(v.Notes, fmt.Sprintf("status names another credential, %q: the Secret has not followed yet, or was edited", c.Status.CredentialID))
 }
 
 // logIn logs in and returns an error with an exit status when Keystone did not accept.
@@ -224,9 +227,9 @@ func (v *verification) refused(err error) error {
 		}
 		return exit{status: exitUnanswered}
 	case keystone.NotFound:
-		v.Notes = append(v.Notes, "the credential is gone from Keystone, or has expired; the operator replaces it when it notices, `kubectl c5c3 rotate` does so now")
+		v.Notes = append(v.Notes, "the credential is gone from Keystone; the operator replaces it when it notices, `kubectl c5c3 rotate` does so now")
 	case keystone.AuthenticationFailed:
-		v.Notes = append(v.Notes, "the user is disabled or has no role on the project any more, or the Secret is not what was delivered")
+		v.Notes = append(v.Notes, "the credential has expired, the user is disabled or has no role on the project any more, or the Secret is not what was delivered")
 	default:
 		// Keystone's message has to do.
 	}
