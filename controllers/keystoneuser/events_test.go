@@ -4,24 +4,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/c5c3/c5c3-operator/api/v1alpha1"
 	"github.com/c5c3/c5c3-operator/controllers/order"
+	"github.com/c5c3/c5c3-operator/controllers/order/ordertest"
 	"github.com/c5c3/c5c3-operator/internal/externalsecrets"
 )
-
-// tally writes down what is counted.
-type tally []string
-
-func (c *tally) RotationStarted(kind, cause string)            { *c = append(*c, "started "+kind+" "+cause) }
-func (c *tally) RotationSwitched(kind string, _ time.Duration) { *c = append(*c, "switched "+kind) }
-func (c *tally) RotationFailed(kind, cause string)             { *c = append(*c, "failed "+kind+" "+cause) }
-func (c *tally) RevocationProven(kind string)                  { *c = append(*c, "proven "+kind) }
-func (c *tally) RevocationRepaired(kind string)                { *c = append(*c, "repaired "+kind) }
-func (c *tally) RevocationUnproven(kind string)                { *c = append(*c, "unproven "+kind) }
 
 // heard are the Events since it was asked last, as "Type Reason".
 func (w *fakeWorld) heard() []string {
@@ -35,7 +25,7 @@ func (w *fakeWorld) heard() []string {
 
 func TestEventsAndCountersTellTheLifeOfAUser(t *testing.T) {
 	w := newFakeWorld(t)
-	counted := &tally{}
+	counted := &ordertest.Tally{}
 	w.base.Counters = counted
 	told := func(what string, do func(), events, counts []string) {
 		t.Helper()

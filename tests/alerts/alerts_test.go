@@ -2,6 +2,7 @@ package alerts
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -10,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
 )
@@ -133,9 +134,7 @@ func known(t *testing.T) map[string][]string {
 	if len(metrics) < 15 {
 		t.Fatalf("only %d metrics are found in %s; the search is broken", len(metrics), metricsPage)
 	}
-	for name, names := range foreign {
-		metrics[name] = names
-	}
+	maps.Copy(metrics, foreign)
 	return metrics
 }
 
@@ -157,7 +156,7 @@ func asks(t *testing.T, where, query string, metrics map[string][]string) {
 			t.Errorf("%s asks for %q, which nothing exposes", where, selector.Name)
 		}
 		for _, matcher := range selector.LabelMatchers {
-			if matcher.Name != labels.MetricName && matcher.Name != "job" && !slices.Contains(names, matcher.Name) {
+			if matcher.Name != model.MetricNameLabel && matcher.Name != "job" && !slices.Contains(names, matcher.Name) {
 				t.Errorf("%s: %s has no label %q", where, selector.Name, matcher.Name)
 			}
 		}

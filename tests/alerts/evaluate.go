@@ -160,7 +160,7 @@ func (g *Group) evaluate(ctx context.Context, data *database, after time.Duratio
 
 // describe fills in labels and annotations, whose templates see the sample's labels and value.
 func (a *alert) describe(ctx context.Context, rule rulefmt.Rule, sample promql.Sample, after time.Duration) error {
-	own := sample.Metric.DropReserved(func(name string) bool { return name == labels.MetricName }).Map()
+	own := sample.Metric.DropReserved(func(name string) bool { return name == model.MetricNameLabel }).Map()
 	data := template.AlertTemplateData(own, nil, "", sample)
 	expand := func(texts map[string]string) (map[string]string, error) {
 		expanded := map[string]string{}

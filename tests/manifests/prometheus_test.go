@@ -31,7 +31,7 @@ func TestPrometheus(t *testing.T) {
 	if err := os.MkdirAll("../../bin", 0o750); err != nil {
 		t.Fatal(err)
 	}
-	folder, err := os.MkdirTemp("../../bin", "with-prometheus-")
+	folder, err := os.MkdirTemp("../../bin", "with-prometheus-") //nolint:usetesting // t.TempDir is outside of the clone
 	if err != nil {
 		t.Fatal(err)
 	}
