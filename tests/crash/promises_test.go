@@ -29,6 +29,8 @@ type promises struct {
 	delivered bool
 	// spoiled tells that somebody spoiled the delivered Secret, and the operator has yet to repair it.
 	spoiled bool
+	// frozen tells that the ControlPlane withdrew its consent: nothing is promised then.
+	frozen bool
 }
 
 // held are the application credentials that Keystone holds for the order, by name, expired ones included.
@@ -110,7 +112,7 @@ func (l *life) checkDelivered() {
 		l.promises.spoiled = false
 	}
 	switch {
-	case works, !l.promises.delivered, l.promises.spoiled:
+	case works, !l.promises.delivered, l.promises.spoiled, l.promises.frozen:
 	case secret == nil:
 		l.fail("the delivered Secret is gone")
 	default:
@@ -145,7 +147,7 @@ func listed() []client.ObjectList {
 }
 
 // children are the names of all children of the orders, with the kind, and without what differs from one
-// life to the next. The live generation of the credential reads "live".
+// life to the next. The live generations of credential and password read "live".
 func (l *life) children() []string {
 	l.tb.Helper()
 	var found []string
@@ -154,7 +156,7 @@ func (l *life) children() []string {
 		for _, object := range items(list) {
 			for _, kind := range order.Kinds {
 				if child, ours := strings.CutPrefix(object.GetName(), l.prefix(kind)); ours {
-					found = append(found, fmt.Sprintf("%T %s/%s", object, kind.Segment, l.withoutGeneration(kind, child)))
+					found = append(found, fmt.Sprintf("%T %s/%s", object, kind.Segment, l.withoutGeneration(child)))
 				}
 			}
 		}
@@ -163,10 +165,12 @@ func (l *life) children() []string {
 	return found
 }
 
-func (l *life) withoutGeneration(kind order.Kind, child string) string {
-	generation := strconv.FormatInt(l.credential().Status.CredentialGeneration, 10)
-	for _, discriminator := range []string{"credential-v", "secret-v"} {
-		if kind.Name == order.ApplicationCredentialKind.Name && child == discriminator+generation {
+func (l *life) withoutGeneration(child string) string {
+	for discriminator, generation := range map[string]int64{
+		"credential-v": l.credential().Status.CredentialGeneration, "secret-v": l.credential().Status.CredentialGeneration,
+		"password-v": l.user().Status.PasswordGeneration,
+	} {
+		if child == discriminator+strconv.FormatInt(generation, 10) {
 			return discriminator + "<live>"
 		}
 	}
@@ -185,12 +189,12 @@ func (l *life) snapshot() []string {
 		}
 		lines = append(lines, fmt.Sprintf("%s finalizers %v", kind.Name, object.GetFinalizers()))
 	}
-	user, credential := l.user().Status, l.credential().Status
+	ordered, user, credential := l.user().Spec, l.user().Status, l.credential().Status
 	project, assignment := &v1alpha1.KeystoneProject{}, &v1alpha1.KeystoneRoleAssignment{}
 	l.get(l.key(order.ProjectKind), project)
 	l.get(l.key(order.RoleAssignmentKind), assignment)
 	lines = append(lines,
-		fmt.Sprintf("user: id %t, generation %d, Secret %s %v", user.UserID != "", user.PasswordGeneration, user.SecretName, user.SecretKeys),
+		fmt.Sprintf("user: id %t, generation as ordered %t, Secret %s %v", user.UserID != "", user.PasswordGeneration == ordered.PasswordGeneration, user.SecretName, user.SecretKeys),
 		fmt.Sprintf("project: id %t, %s in %s", project.Status.ProjectID != "", project.Status.ProjectName, project.Status.DomainName),
 		fmt.Sprintf("assignment: role %s, user %t, project %t", assignment.Status.RoleID,
 			assignment.Status.UserID == user.UserID, assignment.Status.ProjectID == project.Status.ProjectID),
