@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -85,10 +86,9 @@ func (h *history) put(kind schema.GroupVersionKind, key types.NamespacedName, ob
 
 // at is an object as it was at a moment, nil when it was not there.
 func (h *history) at(kind schema.GroupVersionKind, key types.NamespacedName, moment int) client.Object {
-	versions := h.versions[kind][key]
-	for i := len(versions) - 1; i >= 0; i-- {
-		if versions[i].moment <= moment {
-			return versions[i].object
+	for _, v := range slices.Backward(h.versions[kind][key]) {
+		if v.moment <= moment {
+			return v.object
 		}
 	}
 	return nil

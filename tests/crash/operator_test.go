@@ -109,13 +109,6 @@ func (i *interrupter) stopped() bool {
 	return i.dead
 }
 
-// stopAfterNext stops the operator after its next write.
-func (i *interrupter) stopAfterNext() {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.follow = true
-}
-
 func (i *interrupter) count() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -637,7 +637,7 @@ func (k *FakeKORC) guard(ctx context.Context, object *orcv1alpha1.ApplicationCre
 	for name, needed := range map[string]client.Object{
 		object.Spec.CloudCredentialsRef.SecretName: &corev1.Secret{}, string(object.Spec.Resource.UserRef): &orcv1alpha1.User{},
 	} {
-		if err := k.Client.Get(ctx, types.NamespacedName{Namespace: k.Namespace, Name: name}, needed); err != nil {
+		if apierrors.IsNotFound(k.Client.Get(ctx, types.NamespacedName{Namespace: k.Namespace, Name: name}, needed)) {
 			return fmt.Sprintf("Waiting for %T %s to be created", needed, name), nil
 		}
 		if !needed.GetDeletionTimestamp().IsZero() {

@@ -3,6 +3,7 @@ package ordertest
 import (
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -28,9 +29,7 @@ func (d Delivery) send(w http.ResponseWriter, answer *httptest.ResponseRecorder)
 		Reset(w)
 		return
 	}
-	for key, values := range answer.Header() {
-		w.Header()[key] = values
-	}
+	maps.Copy(w.Header(), answer.Header())
 	if d == Truncated {
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)+100))
 		body = body[:len(body)/2]
