@@ -2,6 +2,7 @@ package keystoneapplicationcredential
 
 import (
 	"context"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -103,7 +104,14 @@ func (s *state) restartGrace(ctx context.Context, delivery order.Delivery) *orde
 		return nil
 	}
 	_, grace := s.order.Spec.Rotation.Resolved()
-	s.order.Status.PreviousCredentialDeleteAt = &metav1.Time{Time: s.Now.Add(grace)}
+	var superseded, delivered *time.Time
+	if child := s.children[s.order.Status.PreviousCredentialGeneration]; child.object != nil && child.object.Spec.Resource != nil && child.object.Spec.Resource.ExpiresAt != nil {
+		superseded = &child.object.Spec.Resource.ExpiresAt.Time
+	}
+	if expiry := s.order.Status.CredentialExpiresAt; expiry != nil {
+		delivered = &expiry.Time
+	}
+	s.order.Status.PreviousCredentialDeleteAt = &metav1.Time{Time: rotation.GraceEnd(s.Now, grace, s.keystoneSkew(), superseded, delivered)}
 	if err := s.Persist(ctx); err != nil {
 		return order.Fail(v1alpha1.ReasonDeliveryError, err)
 	}

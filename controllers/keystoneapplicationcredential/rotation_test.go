@@ -317,6 +317,25 @@ func TestGracePeriod(t *testing.T) {
 			t.Error("a repaired Secret prolonged it")
 		}
 	})
+	// The backup came a whole interval late. A full grace period from there would hold the next rotation
+	// back beyond the expiry of the credential that was just delivered, for one that has expired long ago.
+	t.Run("does_not_outlast_the_superseded_credentials_own_expiry", func(t *testing.T) {
+		w := fulfilled(t)
+		w.esoAway = true
+		w.clock.SetTime(w.status().NextRotation.Time)
+		w.settle()
+		w.wants(v1alpha1.ConditionDeliveryReady, v1alpha1.ReasonBackupNotSynced)
+		expiry := w.status().CredentialExpiresAt.Time
+		w.clock.SetTime(expiry.Add(-v1alpha1.DefaultGracePeriod / 2))
+		w.esoAway = false
+		w.playESO()
+		w.playESO()
+		w.settle()
+		if generation := w.status().CredentialGeneration; generation != 3 || !w.clock.Now().Before(expiry) {
+			t.Errorf("at %s, with generation 2 expiring at %s, generation %d is live", w.clock.Now(), expiry, generation)
+		}
+		w.wantsWorking()
+	})
 	t.Run("lasts_until_the_secret_carries_the_live_one", func(t *testing.T) {
 		w := fulfilled(t)
 		old := w.delivered().DeepCopy()

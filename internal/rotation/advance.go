@@ -62,7 +62,7 @@ func (v *view) mayGoUnverified() bool {
 
 // switchTo makes the credential the live one.
 func (v *view) switchTo(p *Plan, c Child) {
-	previous, ok := v.previousAfterSwitch(p)
+	previous, ok := v.previousAfterSwitch(p, c)
 	if !ok {
 		return
 	}
@@ -78,7 +78,7 @@ func (v *view) switchTo(p *Plan, c Child) {
 
 // previousAfterSwitch never overwrites a grace period that runs: its credential would
 // lose its only record.
-func (v *view) previousAfterSwitch(p *Plan) (previous *Previous, ok bool) {
+func (v *view) previousAfterSwitch(p *Plan, c Child) (previous *Previous, ok bool) {
 	switch {
 	case v.cur == 0:
 		return v.in.Status.Previous, true
@@ -88,7 +88,7 @@ func (v *view) previousAfterSwitch(p *Plan) (previous *Previous, ok bool) {
 		p.AskLive = true
 	}
 	if !v.inGrace() {
-		return v.superseded(v.in.Spec.GracePeriod), true
+		return v.superseded(GraceEnd(v.now, v.in.Spec.GracePeriod, v.skew(), v.in.Status.ExpiresAt, c.ExpiresAt)), true
 	}
 	if v.in.LiveID == Unknown {
 		p.wait(LiveUnanswered, nil, "Keystone has not said yet whether the credential of generation %d exists", v.cur)
@@ -107,13 +107,13 @@ func (v *view) previousAfterGone(p *Plan) (previous *Previous, ok bool) {
 	case v.marked(v.cur) || v.provenGone(v.cur):
 		return v.in.Status.Previous, true
 	case !v.inGrace():
-		return v.superseded(0), true
+		return v.superseded(v.now), true
 	}
 	v.giveUpLive(p)
 	p.wait(WaitingForProof, nil, "Keystone is not proven to hold nothing of generation %d", v.cur)
 	return nil, false
 }
 
-func (v *view) superseded(grace time.Duration) *Previous {
-	return &Previous{ID: v.in.Status.ID, Generation: v.cur, DeleteAt: seconds(v.now.Add(grace))}
+func (v *view) superseded(until time.Time) *Previous {
+	return &Previous{ID: v.in.Status.ID, Generation: v.cur, DeleteAt: seconds(until)}
 }

@@ -112,7 +112,7 @@ func (w *world) switchTo(t *rapid.T, to Status, in Input) {
 	if in.Logins[to.Generation] == Unanswered && w.holds(old.ID) && !w.dead(expiryLess(old.ExpiresAt, expiryMargin)) {
 		t.Fatalf("unverified switch to generation %d while the live one has time", to.Generation)
 	}
-	deleteAt := in.Now.Truncate(time.Second).Add(in.Spec.GracePeriod)
+	deleteAt := GraceEnd(in.Now.Truncate(time.Second), in.Spec.GracePeriod, newView(in).skew(), old.ExpiresAt, to.ExpiresAt)
 	if in.LiveID == Gone {
 		deleteAt = in.Now.Truncate(time.Second)
 	}
