@@ -72,13 +72,14 @@ func (k *killer) strike(ctx context.Context, v victim, down time.Duration) error
 		return err
 	}
 	k.ledger.Kill(v.name, how, began)
-	say("killed %s (%s), for %s", v.name, how, down.Round(time.Second))
+	say("killed %s (%s), to be started after %s", v.name, how, down.Round(time.Second))
 	interrupted := pause(ctx, down)
 	// Whatever happens: nothing is left dead behind an interrupted run.
 	if err := v.start(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
-	k.ledger.Back(time.Now())
+	back := time.Now()
+	k.ledger.Back(back)
 	if interrupted != nil {
 		return interrupted
 	}
@@ -86,7 +87,7 @@ func (k *killer) strike(ctx context.Context, v victim, down time.Duration) error
 		return err
 	}
 	k.ledger.Whole(time.Now())
-	say("%s is back after %s and everything works after %s", v.name, down.Round(time.Second), time.Since(began).Round(time.Second))
+	say("%s is back after %s and everything works after %s", v.name, back.Sub(began).Round(time.Second), time.Since(began).Round(time.Second))
 	return nil
 }
 
