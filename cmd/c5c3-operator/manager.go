@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -28,8 +30,10 @@ import (
 
 	orcv1alpha1 "github.com/k-orc/openstack-resource-controller/v2/api/v1alpha1"
 
+	agentsv1alpha1 "github.com/c5c3/c5c3-operator/api/agentprimitives/v1alpha1"
 	"github.com/c5c3/c5c3-operator/api/v1alpha1"
 	"github.com/c5c3/c5c3-operator/controllers/controlplane"
+	"github.com/c5c3/c5c3-operator/controllers/credentialupdaterequest"
 	"github.com/c5c3/c5c3-operator/controllers/dependencies"
 	"github.com/c5c3/c5c3-operator/controllers/keystoneapplicationcredential"
 	"github.com/c5c3/c5c3-operator/controllers/keystoneproject"
@@ -37,9 +41,11 @@ import (
 	"github.com/c5c3/c5c3-operator/controllers/keystoneroleassignment/korcapi"
 	"github.com/c5c3/c5c3-operator/controllers/keystoneuser"
 	"github.com/c5c3/c5c3-operator/controllers/order"
+	"github.com/c5c3/c5c3-operator/internal/egress"
 	"github.com/c5c3/c5c3-operator/internal/externalsecrets"
 	"github.com/c5c3/c5c3-operator/internal/keystone"
 	"github.com/c5c3/c5c3-operator/internal/metrics"
+	"github.com/c5c3/c5c3-operator/internal/providers"
 )
 
 // leaseName is the Lease of the leader election.
@@ -66,7 +72,7 @@ var setups = []struct {
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, v1alpha1.AddToScheme, orcv1alpha1.AddToScheme, korcapi.AddToScheme, externalsecrets.AddToScheme,
+		clientgoscheme.AddToScheme, v1alpha1.AddToScheme, agentsv1alpha1.AddToScheme, orcv1alpha1.AddToScheme, korcapi.AddToScheme, externalsecrets.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("building the scheme: %w", err)
@@ -211,5 +217,50 @@ func addControllers(ctx context.Context, mgr mcmanager.Manager, o options, track
 	if err := controlplane.Setup(ctx, env, tracker, controllerOptions); err != nil {
 		return fmt.Errorf("setting up ControlPlane: %w", err)
 	}
+	return addCredentialUpdates(env, o)
+}
+
+// addCredentialUpdates adds the controller of CredentialUpdateRequest where it is asked for. It is not
+// enough that the kind is served: where its own project runs, two controllers would determine each request.
+func addCredentialUpdates(env order.Environment, o options) error {
+	if !o.credentialUpdates {
+		return nil
+	}
+	extra, err := entries(o.providerCatalog)
+	if err != nil {
+		return err
+	}
+	catalog, err := providers.Load(extra)
+	if err != nil {
+		return fmt.Errorf("loading the providers of %s: %w", o.providerCatalog, err)
+	}
+	settings := credentialupdaterequest.Settings{
+		Catalog: catalog,
+		Egress:  &egress.Guard{Allowed: o.egressAllow, Proxy: http.ProxyFromEnvironment},
+	}
+	if err := credentialupdaterequest.Setup(env, settings); err != nil {
+		return fmt.Errorf("setting up %s: %w", credentialupdaterequest.Kind, err)
+	}
 	return nil
+}
+
+// entries reads the providers of a directory, as a ConfigMap is mounted: a file each. Kubernetes' own links
+// begin with two dots. A directory that is not there has none: the ConfigMap is optional.
+func entries(directory string) (map[string]string, error) {
+	if directory == "" {
+		return nil, nil
+	}
+	files, err := filepath.Glob(filepath.Join(directory, "*.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("looking for providers in %s: %w", directory, err)
+	}
+	found := map[string]string{}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("reading a provider: %w", err)
+		}
+		found[filepath.Base(file)] = string(content)
+	}
+	return found, nil
 }

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -27,6 +29,10 @@ type options struct {
 	auditInterval           time.Duration
 	keystoneTimeout         time.Duration
 	maxConcurrentReconciles int
+
+	credentialUpdates bool
+	egressAllow       []string
+	providerCatalog   string
 
 	logLevel  slog.Level
 	logFormat string
@@ -52,6 +58,16 @@ func parse(arguments []string, output io.Writer) (options, error) {
 	flags.DurationVar(&o.auditInterval, "audit-interval", time.Hour, "time between two comparisons of an order with what Keystone holds, and between two logins as a ControlPlane's administrator; 0 makes none")
 	flags.DurationVar(&o.keystoneTimeout, "keystone-timeout", keystone.DefaultTimeout, "how long one request to Keystone may take")
 	flags.IntVar(&o.maxConcurrentReconciles, "max-concurrent-reconciles", 4, "how many objects of one kind are worked on at once")
+
+	flags.BoolVar(&o.credentialUpdates, "credential-updates", false, "determine CredentialUpdateRequests of agentprimitives.authzed.com as soon as the cluster serves them; needs the rights of config/agentprimitives, and nobody else determining them")
+	flags.Func("egress-allow", "host, or host:port, inside the cluster's networks that providers of credentials may be at; may be repeated. All others are asked on the Internet only", func(host string) error {
+		if host == "" || strings.ContainsAny(host, "/@ ") {
+			return errors.New("it is a host or host:port, without a scheme and a path")
+		}
+		o.egressAllow = append(o.egressAllow, host)
+		return nil
+	})
+	flags.StringVar(&o.providerCatalog, "provider-catalog", "", "directory with further providers of credentials, a <id>.yaml each, such as a mounted ConfigMap; one of a known id replaces it")
 
 	flags.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "lowest level that is logged: DEBUG, INFO, WARN or ERROR; DEBUG-4 logs what the libraries do")
 	flags.StringVar(&o.logFormat, "log-format", "json", "how a log line looks: json or text")

@@ -1,4 +1,4 @@
-// Package dependencies knows which kinds of K-ORC and of External Secrets Operator (ESO) the
+// Package dependencies knows which kinds of K-ORC, of External Secrets Operator (ESO) and of agents the
 // management cluster serves, now and later.
 //
 // The operator starts without them, says what is missing, and begins to watch a kind when it
@@ -16,6 +16,7 @@ import (
 
 	orcv1alpha1 "github.com/k-orc/openstack-resource-controller/v2/api/v1alpha1"
 
+	agentsv1alpha1 "github.com/c5c3/c5c3-operator/api/agentprimitives/v1alpha1"
 	"github.com/c5c3/c5c3-operator/internal/externalsecrets"
 )
 
@@ -30,8 +31,9 @@ type Kind struct {
 
 // The projects, with the first version that serves the kinds below.
 const (
-	korcProject = "K-ORC (openstack-resource-controller) v2.6.0 or newer"
-	esoProject  = "External Secrets Operator v0.16.0 or newer"
+	korcProject   = "K-ORC (openstack-resource-controller) v2.6.0 or newer"
+	esoProject    = "External Secrets Operator v0.16.0 or newer"
+	agentsProject = "the kinds of agentprimitives.authzed.com (config/crd/agentprimitives)"
 )
 
 // Kinds are what the operator reads and writes of other projects. ESO serves the stores in v1 and
@@ -47,6 +49,8 @@ var Kinds = []Kind{
 	{externalsecrets.PushSecretGroupVersion.WithKind(externalsecrets.PushSecretKind), esoProject, false},
 	{externalsecrets.StoreGroupVersion.WithKind(externalsecrets.SecretStoreKind), esoProject, false},
 	{externalsecrets.StoreGroupVersion.WithKind(externalsecrets.ClusterSecretStoreKind), esoProject, false},
+	// Of its group's kinds the only one that is watched: the others are read live, when a request names them.
+	{agentsv1alpha1.GroupVersion.WithKind("CredentialUpdateRequest"), agentsProject, true},
 }
 
 // lookup returns the entry of a kind, nil for one that is none of another project's.

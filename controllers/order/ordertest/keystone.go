@@ -198,6 +198,16 @@ func (k *FakeKeystone) serve(w http.ResponseWriter, r *http.Request) {
 		k.project(w, r.Method, parts[1])
 	case parts[0] == "projects" && len(parts) == 6: // projects/P/users/U/roles/R
 		k.grant(w, r.Method, parts[1], parts[3], parts[5])
+	case parts[0] == "role_assignments" && len(parts) == 1:
+		query, found := r.URL.Query(), []any{}
+		for grant, granted := range k.Grants {
+			of := strings.Split(grant, "/")
+			if granted && of[0] == query.Get("scope.project.id") && of[1] == query.Get("user.id") {
+				id := func(id string) any { return map[string]any{"id": id} }
+				found = append(found, map[string]any{"role": id(of[2]), "user": id(of[1]), "scope": map[string]any{"project": id(of[0])}})
+			}
+		}
+		answer(w, http.StatusOK, map[string]any{"role_assignments": found, "links": map[string]any{"next": nil}})
 	case parts[0] == "roles" && len(parts) == 1:
 		found := []any{}
 		for id, name := range k.Roles {

@@ -1,0 +1,113 @@
+package credentialupdaterequest
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	agents "github.com/c5c3/c5c3-operator/api/agentprimitives/v1alpha1"
+)
+
+func TestOpen(t *testing.T) {
+	shown := func(w *world) {
+		w.sets("r", func(s *agents.CredentialUpdateRequestStatus) { s.InteractionRef = "card-1" })
+	}
+	late := func(w *world) { w.clock.SetTime(w.clock.Now().Add(AskWindow)) }
+	fixed := func(w *world) { w.changes("bot-token", "value", "another-token") }
+	for name, c := range map[string]struct {
+		given func(*world)
+		phase string
+		says  string
+	}{
+		"nothing_happens":          {func(*world) {}, "Open", ""},
+		"a_second_before_its_time": {func(w *world) { w.clock.SetTime(w.clock.Now().Add(AskWindow - time.Second)) }, "Open", ""},
+		"the_value_changes":        {fixed, "Fulfilled", "before anybody was shown"},
+		"it_changes_after_a_card":  {both(shown, fixed), "Fulfilled", "was replaced"},
+		"another_key_changes":      {func(w *world) { w.changes("bot-token", "other", "y") }, "Open", ""},
+		"metadata_changes": {func(w *world) {
+			s := w.secret("bot-token")
+			s.Labels = map[string]string{"a": "b"}
+			w.must(w.client.Update(w.t.Context(), s))
+		}, "Open", ""},
+		"the_secret_goes":               {func(w *world) { w.must(w.client.Delete(w.t.Context(), &corev1.Secret{ObjectMeta: named("bot-token")})) }, "Open", ""},
+		"nobody_was_asked_in_time":      {late, "Expired", "nobody was ever shown a card"},
+		"somebody_was_asked":            {both(shown, late), "Expired", "A card was shown"},
+		"it_changes_in_the_last_second": {both(late, fixed), "Fulfilled", ""},
+		"opened_before_that_was_noted": {func(w *world) {
+			w.sets("r", func(s *agents.CredentialUpdateRequestStatus) { s.OpenedAt = nil })
+			late(w)
+		}, "Expired", ""},
+		"a_record_without_a_secret": {func(w *world) {
+			w.sets("r", func(s *agents.CredentialUpdateRequestStatus) { s.CredentialSecretRef = nil })
+			fixed(w)
+		}, "Open", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.files("r", session, "mcpserver/git")
+			w.wants(w.pass("r"), "Open", "RejectedVerified")
+			c.given(w)
+			result, err := w.try("r")
+			w.must(err)
+			status := w.status("r")
+			w.wants(status, c.phase, "RejectedVerified")
+			if !strings.Contains(status.Reason, c.says) {
+				t.Errorf("the reason does not say %q: %s", c.says, status.Reason)
+			}
+			if w.asked.Load() != 1 {
+				t.Error("an open request was probed again")
+			}
+			if open := status.Phase == "Open"; open != (result.RequeueAfter > 0 && result.RequeueAfter <= openPoll) {
+				t.Errorf("it comes back after %s", result.RequeueAfter)
+			}
+			settled := agents.Settled(status.Phase)
+			if got := len(w.events); got != 1 && !settled || got != 2 && settled {
+				t.Errorf("it made the Events %q", w.events)
+			}
+			if settled {
+				// A fix after the end does not bring it back.
+				fixed(w)
+				if again := w.pass("r"); again.Phase != status.Phase || again.Reason != status.Reason {
+					t.Errorf("it became %+v", again)
+				}
+			}
+		})
+	}
+}
+
+func TestDigest(t *testing.T) {
+	data := map[string][]byte{"a": []byte("1"), "b": []byte("2")}
+	if digest(data, "a") != digest(map[string][]byte{"a": []byte("1"), "b": []byte("3")}, "a") {
+		t.Error("another key counts")
+	}
+	if digest(data, "") == digest(map[string][]byte{"a": []byte("1"), "b": []byte("3")}, "") {
+		t.Error("without a key not all count")
+	}
+	if digest(data, "c") != digest(nil, "c") || digest(data, "c") == digest(map[string][]byte{"c": nil}, "c") {
+		t.Error("a key that comes is no change")
+	}
+	if digest(map[string][]byte{"a": []byte("1b")}, "") == digest(map[string][]byte{"a1": []byte("b")}, "") {
+		t.Error("key and value run into each other")
+	}
+}
+
+func FuzzParseOrigin(f *testing.F) {
+	for _, seed := range []string{"mcpserver/git", "", "/", "mcpserver/", "/git", "mcpserver/..", "mcpserver/a/b", "mcpserver/%2e%2e", "x/git\n", "toolkit/A"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		from, ok := parseOrigin(text)
+		if !ok {
+			if from != (origin{}) {
+				t.Errorf("%q is refused and gives %+v", text, from)
+			}
+			return
+		}
+		// What is taken is taken whole, and its name cannot leave its place in a URL.
+		if from.kind+"/"+from.name != text || from.kind == "" || !objectName(from.name) || strings.ContainsAny(from.name, "/%?#\\ \n") || from.name == ".." {
+			t.Errorf("%q gives %+v", text, from)
+		}
+	})
+}
