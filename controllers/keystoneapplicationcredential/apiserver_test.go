@@ -80,13 +80,11 @@ func (e *environment) onTheManagementCluster(t *testing.T) {
 	document := s.child("mint-cloud").ResourceVersion
 	user := &v1alpha1.KeystoneUser{}
 	s.get(user, "workflow")
-	user.Spec.PasswordGeneration = 2
-	s.must(s.cluster.Update(t.Context(), user))
+	s.change(user, func() { user.Spec.PasswordGeneration = 2 })
 	s.eventually("the mint document follows the user's password", func() bool { return s.child("mint-cloud").ResourceVersion != document })
 
 	credential := s.credential()
-	credential.Spec.CredentialGeneration = 2
-	s.must(s.cluster.Update(t.Context(), credential))
+	s.change(credential, func() { credential.Spec.CredentialGeneration = 2 })
 	s.eventually("it is rotated, and the superseded credential revoked", func() bool {
 		status := s.credential().Status
 		return s.fulfilled() && status.CredentialGeneration == 2 && status.PreviousCredentialID == "" && s.forgotten(1)
@@ -418,6 +416,14 @@ func (s *service) wantsRelease(name string) {
 func (s *service) get(object client.Object, name string) {
 	s.Helper()
 	s.must(s.cluster.Get(s.Context(), types.NamespacedName{Namespace: namespace, Name: name}, object))
+}
+
+// change patches what do changes and nothing else: the controllers write the same object meanwhile.
+func (s *service) change(object client.Object, do func()) {
+	s.Helper()
+	before := object.DeepCopyObject().(client.Object)
+	do()
+	s.must(s.cluster.Patch(s.Context(), object, client.MergeFrom(before)))
 }
 
 func (s *service) credential() *v1alpha1.KeystoneApplicationCredential {

@@ -437,14 +437,14 @@ func TestGraceEnd(t *testing.T) {
 		superseded, delivered *time.Time
 		want                  time.Duration
 	}{
-		"credentials_without_expiry":                    {grace: time.Hour, want: time.Hour},
-		"a_delivery_in_time":                            {grace: time.Hour, superseded: at(2 * time.Hour), delivered: at(3 * time.Hour), want: time.Hour},
-		"none":                                          {superseded: at(time.Hour), delivered: at(time.Hour)},
-		"not_after_the_superseded_ones_expiry":          {grace: time.Hour, superseded: at(20 * time.Minute), delivered: at(3 * time.Hour), want: 20 * time.Minute},
+		"credentials_without_expiry": {grace: time.Hour, want: time.Hour},
+		"a_delivery_in_time":         {grace: time.Hour, superseded: at(2 * time.Hour), delivered: at(3 * time.Hour), want: time.Hour},
+		"none":                       {superseded: at(time.Hour), delivered: at(time.Hour)},
+		"a_superseded_one_that_has_yet_to_expire":       {grace: time.Hour, superseded: at(20 * time.Minute), delivered: at(3 * time.Hour), want: time.Hour},
 		"over_when_the_superseded_one_has_expired":      {grace: time.Hour, superseded: at(-time.Minute), delivered: at(3 * time.Hour)},
 		"half_of_what_is_left_of_the_delivered_one":     {grace: time.Hour, superseded: at(3 * time.Hour), delivered: at(time.Hour), want: 30 * time.Minute},
 		"over_when_the_delivered_one_has_expired":       {grace: time.Hour, superseded: at(3 * time.Hour), delivered: at(-time.Minute)},
-		"expiries_on_the_clock_of_a_keystone_ahead":     {grace: time.Hour, skew: 10 * time.Minute, superseded: at(30 * time.Minute), want: 20 * time.Minute},
+		"expiries_on_the_clock_of_a_keystone_ahead":     {grace: time.Hour, skew: 10 * time.Minute, superseded: at(5 * time.Minute)},
 		"expiries_on_the_clock_of_a_keystone_behind":    {grace: time.Hour, skew: -10 * time.Minute, delivered: at(30 * time.Minute), want: 20 * time.Minute},
 		"the_longest_grace_period_right_after_the_mint": {grace: interval - 1, delivered: at(interval + interval - 1), want: interval - time.Second},
 	} {

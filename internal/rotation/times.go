@@ -80,18 +80,18 @@ func (v *view) nextRotation(s Status) *time.Time {
 
 // GraceEnd is when a superseded credential may go: one grace period from now, and
 // earlier in two cases where waiting would let the delivered credential die, since
-// no rotation starts in a grace period. It is not after the superseded credential's
-// own expiry, for from then on it helps nobody; and it takes at most half of what is
-// left of the delivered one's life, which shortens nothing unless the delivery came
+// no rotation starts in a grace period. It is now when the superseded credential has
+// expired by itself, for it helps nobody any more. And it takes at most half of what
+// is left of the delivered one's life, which shortens nothing unless the delivery came
 // about a whole interval late. Without either, a store or an operator that was away
-// for that long stopped the schedule beyond the expiry.
+// for that long would hold the next rotation back beyond the expiry.
 //
 // The expiries are on Keystone's clock, skew is how far that is ahead of ours, and
 // nil is no expiry. The result is on our clock and never before now.
 func GraceEnd(now time.Time, grace, skew time.Duration, superseded, delivered *time.Time) time.Time {
 	end := now.Add(grace)
-	if superseded != nil && superseded.Add(-skew).Before(end) {
-		end = superseded.Add(-skew)
+	if reached(now.Add(skew), superseded) {
+		end = now
 	}
 	if delivered != nil {
 		if half := now.Add(delivered.Add(-skew).Sub(now) / 2); half.Before(end) {
