@@ -2,6 +2,7 @@ package credentialupdaterequest
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -139,13 +140,19 @@ func TestDelivered(t *testing.T) {
 			cp.Spec.NamespaceAssignments = nil
 			w.must(w.client.Update(w.t.Context(), cp))
 		}), "Refused", "NotUpdatable", "consent"},
-		"keystone_is_down":                {both(revoked, func(w *world) { w.keystone.Down(true) }), "Refused", "Unverified", "EndpointUnreachable"},
-		"a_proxy_says_404":                {faulty(ordertest.Proxied(http.StatusNotFound)), "Refused", "Unverified", ""},
-		"a_proxy_says_401":                {faulty(ordertest.Proxied(http.StatusUnauthorized)), "Refused", "Unverified", ""},
-		"keystone_forbids":                {faulty(ordertest.Refused(http.StatusForbidden, "no")), "Refused", "Unverified", ""},
-		"keystone_is_silent":              {faulty(ordertest.Silent), "Refused", "Unverified", ""},
-		"the_connection_breaks":           {faulty(func(w http.ResponseWriter, _ *http.Request) bool { ordertest.Reset(w); return true }), "Refused", "Unverified", ""},
-		"the_name_is_unknown":             {adminAt("http://no-such-host.invalid:5000/v3"), "Refused", "Unverified", ""},
+		"keystone_is_down":      {both(revoked, func(w *world) { w.keystone.Down(true) }), "Refused", "Unverified", "EndpointUnreachable"},
+		"a_proxy_says_404":      {faulty(ordertest.Proxied(http.StatusNotFound)), "Refused", "Unverified", ""},
+		"a_proxy_says_401":      {faulty(ordertest.Proxied(http.StatusUnauthorized)), "Refused", "Unverified", ""},
+		"keystone_forbids":      {faulty(ordertest.Refused(http.StatusForbidden, "no")), "Refused", "Unverified", ""},
+		"keystone_is_silent":    {faulty(ordertest.Silent), "Refused", "Unverified", ""},
+		"the_connection_breaks": {faulty(func(w http.ResponseWriter, _ *http.Request) bool { ordertest.Reset(w); return true }), "Refused", "Unverified", ""},
+		"the_name_is_unknown":   {adminAt("http://no-such-host.invalid:5000/v3"), "Refused", "Unverified", ""},
+		"the_certificate_is_nobodys": {func(w *world) {
+			server := httptest.NewTLSServer(w.keystone)
+			w.t.Cleanup(server.Close)
+			adminAt(server.URL + "/v3")(w)
+			revoked(w)
+		}, "Refused", "Unverified", "TLSVerificationFailed"},
 		"our_clock_is_ten_minutes_ahead":  {both(expiringAt(5*time.Minute), skewed(-10*time.Minute)), "Refused", "CredentialLive", ""},
 		"our_clock_is_ten_minutes_behind": {both(expiringAt(5*time.Minute), skewed(10*time.Minute)), "Open", "HealingByRotation", ""},
 		"a_wrong_secret_on_a_clock_ahead": {both(both(expiringAt(-5*time.Minute), credential(func(c *ordertest.FakeCredential) { c.Secret = "x" })), skewed(-10*time.Minute)), "Refused", "NotUpdatable", "generation"},
