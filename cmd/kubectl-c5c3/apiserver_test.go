@@ -318,7 +318,7 @@ func (c *testCluster) why(t *testing.T) {
 		"(not readable by you: ControlPlane openstack/gone: forbidden)", "Ask whoever runs the ControlPlane")
 	c.wants(t, "why cplane/gone -n openstack", exitNo, "WaitingForAdminPassword")
 	c.wants(t, "why", exitNo, "KeystoneUser/stuck", "!workflow-appcred", "!tenant-b")
-	c.wants(t, "why kappcred", 0, "All 1 orders")
+	c.wants(t, "why kappcred", 0, "are Ready (1)")
 	c.wants(t, "why -n default", 0, "There are no orders")
 	c.wants(t, "why -A", exitNo, "KeystoneUser/stuck", "ControlPlane/gone", "tenant-b", "NamespaceNotAssigned")
 	c.wants(t, "why --as "+viewer, exitNo, "KeystoneUser/stuck", "(not readable by you: controlplanes.c5c3.io)")

@@ -209,7 +209,7 @@ func (p *plugin) showExplanations(answer explanations, namespace string) error {
 		p.printf("There are no orders and no ControlPlanes in %s.\n", where)
 		return nil
 	case len(answer.Items) == 0:
-		p.printf("All %d orders and ControlPlanes in %s are %s.\n", answer.Total, where, p.paint(cell{"Ready", green}))
+		p.printf("All orders and ControlPlanes in %s are %s (%d).\n", where, p.paint(cell{"Ready", green}), answer.Total)
 		return nil
 	}
 	header := []cell{plain("NAMESPACE"), plain("NAME"), plain("REASON"), plain("FOR"), plain("CAUSE")}
