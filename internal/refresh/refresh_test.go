@@ -147,8 +147,12 @@ func TestRedeem_says_dead_for_invalid_grant_only(t *testing.T) {
 		"invalid_grant with 401":  {answer(401, map[string]any{"error": "Invalid_Grant"}), true, ""},
 		"another error":           {answer(401, map[string]any{"error": "invalid_client"}), false, "401 invalid_client"},
 		"invalid_grant in a text": {answer(400, echo), false, "400 invalid_request"},
-		"a proxy's 503":           {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "invalid_grant", 503) }, false, "503"},
-		"a redirect":              {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", 307) }, false, "307"},
+		"a proxy's 503": {func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "invalid_grant", http.StatusServiceUnavailable)
+		}, false, "503"},
+		"a redirect": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+		}, false, "307"},
 		"success without a token": {answer(200, map[string]any{"token_type": "Bearer"}), false, "without a token"},
 		"no JSON":                 {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }, false, "without a token"},
 		"more than anybody reads": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 2<<20)) }, false, "without a token"},
