@@ -105,8 +105,10 @@ func (s *state) restartGrace(ctx context.Context, delivery order.Delivery) *orde
 	}
 	_, grace := s.order.Spec.Rotation.Resolved()
 	var superseded, delivered *time.Time
-	if child := s.children[s.order.Status.PreviousCredentialGeneration]; child.object != nil && child.object.Spec.Resource != nil && child.object.Spec.Resource.ExpiresAt != nil {
-		superseded = &child.object.Spec.Resource.ExpiresAt.Time
+	for _, child := range s.input.Children {
+		if child.Generation == s.order.Status.PreviousCredentialGeneration {
+			superseded = child.ExpiresAt
+		}
 	}
 	if expiry := s.order.Status.CredentialExpiresAt; expiry != nil {
 		delivered = &expiry.Time
