@@ -57,7 +57,7 @@ func (v *view) fail(p *Plan, c Child, kind FailureKind, message string) {
 // mayGoUnverified: waiting for an answer would leave the consumers with a credential
 // that certainly does not work. The first credential has no such consumers.
 func (v *view) mayGoUnverified() bool {
-	return v.cur > 0 && (v.liveGone() || v.liveExpiresSoon())
+	return v.liveGone() || v.liveExpiresSoon()
 }
 
 // switchTo makes the credential the live one.

@@ -158,7 +158,7 @@ func (v *view) schedule(p *Plan) {
 		status = *p.Switch
 	}
 	p.NextRotation = v.nextRotation(status)
-	moments := []*time.Time{p.NextRotation, v.onOurClock(status.ExpiresAt)}
+	moments := []*time.Time{p.NextRotation, v.onOurClock(v.lastMoment(status.ExpiresAt)), v.onOurClock(status.ExpiresAt)}
 	if status.Previous != nil {
 		moments = append(moments, &status.Previous.DeleteAt)
 	}

@@ -469,9 +469,9 @@ func TestTimes(t *testing.T) {
 			t.Errorf("next rotation %v, want the expiry minus the grace period, %v", p.NextRotation, want)
 		}
 	})
-	t.Run("the schedule turned off has no next rotation and still wakes at the expiry", func(t *testing.T) {
+	t.Run("the schedule turned off has no next rotation and still wakes before the expiry", func(t *testing.T) {
 		p := Decide(steady(func(in *Input) { in.Spec.Interval = 0 }))
-		if p.NextRotation != nil || len(p.Wake) != 1 || !p.Wake[0].Equal(*at(interval + grace - time.Hour)) {
+		if p.NextRotation != nil || len(p.Wake) != 2 || !p.Wake[0].Equal(*at(interval + grace - time.Hour - 10*time.Minute)) {
 			t.Errorf("next rotation %v, wake %v", p.NextRotation, p.Wake)
 		}
 	})
@@ -491,14 +491,22 @@ func TestTimes(t *testing.T) {
 			t.Errorf("expiry %v", p.Mint.ExpiresAt)
 		}
 	})
-	t.Run("a credential expires on Keystone's clock", func(t *testing.T) {
-		in := steady(func(in *Input) { in.Spec.Interval = 0; in.Status.ExpiresAt = at(time.Minute) })
-		if p := Decide(in); p.Trigger != NoTrigger {
-			t.Errorf("rotates before the expiry: %q", p.Trigger)
-		}
-		in.KeystoneNow = epoch.Add(time.Minute)
-		if p := Decide(in); p.Trigger != LiveExpired {
-			t.Errorf("trigger %q, want %q", p.Trigger, LiveExpired)
+	t.Run("with the schedule off a credential is replaced before it expires, on Keystone's clock", func(t *testing.T) {
+		for _, short := range []struct{ grace, lead time.Duration }{
+			{grace, 10 * time.Minute}, {20 * time.Minute, 10 * time.Minute}, {time.Minute, 30 * time.Second}, {0, 0},
+		} {
+			in := steady(func(in *Input) {
+				in.Spec.Interval, in.Spec.GracePeriod = 0, short.grace
+				in.Status.ExpiresAt = at(time.Hour)
+				in.KeystoneNow = epoch.Add(time.Hour - short.lead - time.Second)
+			})
+			if p := Decide(in); p.Trigger != NoTrigger {
+				t.Errorf("grace %s: rotates too early: %q", short.grace, p.Trigger)
+			}
+			in.KeystoneNow = epoch.Add(time.Hour - short.lead)
+			if p := Decide(in); p.Trigger != LiveExpired {
+				t.Errorf("grace %s: trigger %q, want %q", short.grace, p.Trigger, LiveExpired)
+			}
 		}
 	})
 	t.Run("a Keystone that is behind does not make a short schedule due for ever", func(t *testing.T) {
@@ -529,9 +537,9 @@ func TestTimes(t *testing.T) {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 	})
-	t.Run("an order in its grace period wakes at its end, at the schedule and at the expiry", func(t *testing.T) {
+	t.Run("an order in its grace period wakes at its end, at the schedule, and before and at the expiry", func(t *testing.T) {
 		p := Decide(steady(graceUntil(time.Hour)))
-		want := []time.Time{*at(time.Hour), *at(interval - time.Hour), *at(interval + grace - time.Hour)}
+		want := []time.Time{*at(time.Hour), *at(interval - time.Hour), *at(interval + grace - time.Hour - 10*time.Minute), *at(interval + grace - time.Hour)}
 		if !slices.EqualFunc(p.Wake, want, time.Time.Equal) {
 			t.Errorf("wake %v, want %v", p.Wake, want)
 		}

@@ -22,7 +22,9 @@ var desiredTable = []row{
 	{"the successor can no longer work", (*view).successorLost, (*view).next, SuccessorReplaced},
 	{"a higher generation is declared", func(v *view) bool { return v.declared > v.cur }, (*view).next, GenerationRaised},
 	{"the schedule is due", (*view).scheduleDue, (*view).next, ScheduleDue},
-	{"the live credential has expired", (*view).liveExpired, (*view).next, LiveExpired},
+	// Earlier than in the contract, which rotates when it has expired: the delivered one would be refused until
+	// its successor is there. A schedule is due a whole grace period before, so this row is for the one turned off.
+	{"the live credential has expired, or is about to", (*view).liveExpiresSoon, (*view).next, LiveExpired},
 	{"the live credential's secret is lost", func(v *view) bool { return !v.in.Secrets[v.cur] }, (*view).next, SecretLost},
 	// Not in the contract: nobody watches over a credential without K-ORC's object.
 	{"K-ORC's object of the live credential is lost", (*view).liveOrphaned, (*view).next, ChildLost},

@@ -11,9 +11,10 @@ import (
 const skewTolerance = 5 * time.Second
 
 // expiryMargin bounds how long before the live credential's expiry an unanswered
-// login stops holding the switch up. Half a shorter grace period takes its place:
-// the schedule leaves one grace period between a mint and the expiry, and with a
-// fixed margin a short one would never wait for an answer.
+// login stops holding the switch up, and a rotation starts whose schedule was turned
+// off. Half a shorter grace period takes its place: the schedule leaves one grace
+// period between a mint and the expiry, and with a fixed margin a short one would
+// never wait for an answer.
 const expiryMargin = 10 * time.Minute
 
 // seconds drops what a Kubernetes time loses on its way through the API server.
@@ -106,8 +107,16 @@ func GraceEnd(now time.Time, grace, skew time.Duration, superseded, delivered *t
 
 // liveExpiresSoon is true within the margin before the expiry and after it.
 func (v *view) liveExpiresSoon() bool {
-	margin := min(expiryMargin, v.in.Spec.GracePeriod/2)
-	return reached(v.keystoneNow.Add(margin), v.in.Status.ExpiresAt)
+	return v.cur > 0 && reached(v.keystoneNow, v.lastMoment(v.in.Status.ExpiresAt))
+}
+
+// lastMoment is when a credential of this expiry is about to expire, on Keystone's clock.
+func (v *view) lastMoment(expiry *time.Time) *time.Time {
+	if expiry == nil {
+		return nil
+	}
+	t := seconds(expiry.Add(-min(expiryMargin, v.in.Spec.GracePeriod/2)))
+	return &t
 }
 
 // wakeUps keeps the future moments, each once.

@@ -142,7 +142,7 @@ const (
 	GenerationRaised Trigger = "GenerationRaised"
 	// ScheduleDue: the clock reached NextRotation.
 	ScheduleDue Trigger = "ScheduleDue"
-	// LiveExpired: the live credential has expired on Keystone's clock.
+	// LiveExpired: the live credential has expired on Keystone's clock, or is about to with the schedule off.
 	LiveExpired Trigger = "LiveExpired"
 	// SecretLost: the Secret with the live credential's secret is gone or empty.
 	SecretLost Trigger = "SecretLost"

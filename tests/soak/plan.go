@@ -10,10 +10,11 @@ import (
 const (
 	// backWithin is how soon a victim is back, its own start included.
 	backWithin = 60 * time.Second
-	// The pause between two kills, in which nothing is down. Were it always short, the schedule would
-	// ask for the impossible: a rotation needs every component at once, and a credential lives for no
-	// more than its grace period past the moment when it should have been replaced.
-	shortestPause, longestPause = 10 * time.Second, 40 * time.Second
+	// The pause between two kills, in which nothing is down. A rotation needs every component at once for
+	// about a quarter of a minute, and K-ORC and ESO first sit out the interval at which they try again. With
+	// shorter pauses (10 s were tried) five kills in a row leave no such moment in a grace period of two
+	// minutes: the schedule would ask for the impossible, whatever the operator does.
+	shortestPause, longestPause = 30 * time.Second, time.Minute
 )
 
 // blow is one kill to come.
