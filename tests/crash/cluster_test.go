@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -15,6 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	applyconfigurations "k8s.io/client-go/applyconfigurations"
+	"k8s.io/client-go/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -211,83 +215,119 @@ func (l labelSet) Lookup(label string) (string, bool) {
 	return value, ok
 }
 
-// imitated makes the client in memory count generations and give UIDs as a real API server does, which
-// everything that compares an observedGeneration or a controller reference relies on.
-func imitated(raw client.WithWatch, h *history) client.WithWatch {
-	uids := 0
-	finish := func(ctx context.Context, object client.Object) error {
-		kind := h.kind(object)
-		last := h.at(kind, client.ObjectKeyFromObject(object), h.length)
-		generation := int64(1)
-		if last != nil {
-			generation = last.GetGeneration()
-			if !equality.Semantic.DeepEqual(specOf(last), specOf(object)) || last.GetDeletionTimestamp().IsZero() != object.GetDeletionTimestamp().IsZero() {
-				generation++
-			}
-		}
-		if object.GetGeneration() == generation && object.GetUID() != "" {
-			return nil
-		}
-		if object.GetUID() == "" {
-			uids++
-			object.SetUID(types.UID("uid-" + strconv.Itoa(uids)))
-			object.SetCreationTimestamp(metav1.Now())
-		}
-		object.SetGeneration(generation)
-		return raw.Update(ctx, object)
-	}
-	gone := func(object client.Object) bool {
-		return !object.GetDeletionTimestamp().IsZero() && len(object.GetFinalizers()) == 0
-	}
-	return interceptor.NewClient(raw, interceptor.Funcs{
-		Create: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption) error {
-			uids++
-			o.SetUID(types.UID("uid-" + strconv.Itoa(uids)))
-			o.SetGeneration(1)
-			o.SetCreationTimestamp(metav1.Now())
-			return c.Create(ctx, o, options...)
-		},
-		Update: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.UpdateOption) error {
-			if err := c.Update(ctx, o, options...); err != nil || gone(o) {
-				return err
-			}
-			return finish(ctx, o)
-		},
-		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, patch client.Patch, options ...client.PatchOption) error {
-			if err := c.Patch(ctx, o, patch, options...); err != nil || gone(o) {
-				return err
-			}
-			return finish(ctx, o)
-		},
-		Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, options ...client.ApplyOption) error {
-			if err := c.Apply(ctx, o, options...); err != nil {
-				return err
-			}
-			object := h.typed(o)
-			if err := finish(ctx, object); err != nil {
-				return err
-			}
-			fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
-			if err != nil {
-				return err
-			}
-			kind := o.(runtime.Unstructured).GetObjectKind().GroupVersionKind()
-			o.(runtime.Unstructured).SetUnstructuredContent(fields)
-			o.(runtime.Unstructured).GetObjectKind().SetGroupVersionKind(kind)
-			return nil
-		},
-		Delete: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.DeleteOption) error {
-			if err := c.Delete(ctx, o, options...); err != nil {
-				return err
-			}
-			left := o.DeepCopyObject().(client.Object)
-			if err := c.Get(ctx, client.ObjectKeyFromObject(o), left); err != nil {
-				return client.IgnoreNotFound(err)
-			}
-			return finish(ctx, left)
-		},
-	})
+// tracker is what the client in memory keeps its objects in. It counts generations and gives UIDs as a real
+// API server does, which everything that compares an observedGeneration or a controller reference relies on.
+//
+// The client's own tracker works out who owns which field at each write. Only an apply asks for that, and
+// only the operator applies here, by force; so this one does it for applies alone. A life takes 60 % of the time that way.
+type tracker struct {
+	testing.ObjectTracker
+	fields *fieldManagers
+	uids   int
 }
+
+// Create implements testing.ObjectTracker.
+func (t *tracker) Create(gvr schema.GroupVersionResource, object runtime.Object, namespace string, options ...metav1.CreateOptions) error {
+	created := object.(client.Object)
+	t.uids++
+	created.SetUID(types.UID("uid-" + strconv.Itoa(t.uids)))
+	created.SetGeneration(1)
+	created.SetCreationTimestamp(metav1.Now())
+	return t.ObjectTracker.Create(gvr, created, namespace, options...)
+}
+
+// Update implements testing.ObjectTracker.
+func (t *tracker) Update(gvr schema.GroupVersionResource, object runtime.Object, namespace string, options ...metav1.UpdateOptions) error {
+	if err := t.count(gvr, object.(client.Object), namespace); err != nil {
+		return err
+	}
+	return t.ObjectTracker.Update(gvr, object, namespace, options...)
+}
+
+// Patch implements testing.ObjectTracker.
+func (t *tracker) Patch(gvr schema.GroupVersionResource, object runtime.Object, namespace string, options ...metav1.PatchOptions) error {
+	if err := t.count(gvr, object.(client.Object), namespace); err != nil {
+		return err
+	}
+	return t.ObjectTracker.Patch(gvr, object, namespace, options...)
+}
+
+// count gives an object that is written what only the API server changes.
+func (t *tracker) count(gvr schema.GroupVersionResource, object client.Object, namespace string) error {
+	last, err := t.Get(gvr, namespace, object.GetName())
+	if err != nil {
+		return err
+	}
+	stored := last.(client.Object)
+	generation := stored.GetGeneration()
+	if !equality.Semantic.DeepEqual(specOf(stored), specOf(object)) || stored.GetDeletionTimestamp().IsZero() != object.GetDeletionTimestamp().IsZero() {
+		generation++
+	}
+	object.SetGeneration(generation)
+	object.SetUID(stored.GetUID())
+	object.SetCreationTimestamp(stored.GetCreationTimestamp())
+	return nil
+}
+
+// Apply implements testing.ObjectTracker.
+func (t *tracker) Apply(gvr schema.GroupVersionResource, applied runtime.Object, namespace string, options ...metav1.PatchOptions) error {
+	kind := applied.GetObjectKind().GroupVersionKind()
+	stored, err := t.Get(gvr, namespace, applied.(client.Object).GetName())
+	missing := apierrors.IsNotFound(err)
+	if missing {
+		stored, err = t.fields.scheme.New(kind)
+	}
+	if err != nil {
+		return err
+	}
+	stored.GetObjectKind().SetGroupVersionKind(kind)
+	manager, err := t.fields.of(kind)
+	if err != nil {
+		return err
+	}
+	merged, err := manager.Apply(stored, applied, options[0].FieldManager, *options[0].Force)
+	if err != nil {
+		return err
+	}
+	if missing {
+		return t.Create(gvr, merged, namespace)
+	}
+	return t.Update(gvr, merged, namespace)
+}
+
+// fieldManagers merge what is applied. All lives share them, as all requests do on an API server.
+type fieldManagers struct {
+	scheme *runtime.Scheme
+	// core knows the kinds of Kubernetes; of all others it is deduced what their fields are.
+	core, deduced managedfields.TypeConverter
+	made          sync.Map
+}
+
+func newFieldManagers(scheme *runtime.Scheme) *fieldManagers {
+	return &fieldManagers{scheme: scheme, core: applyconfigurations.NewTypeConverter(scheme), deduced: managedfields.NewDeducedTypeConverter()}
+}
+
+func (f *fieldManagers) of(kind schema.GroupVersionKind) (*managedfields.FieldManager, error) {
+	if made, ok := f.made.Load(kind); ok {
+		return made.(*managedfields.FieldManager), nil
+	}
+	converter := f.deduced
+	if kind.Group == corev1.GroupName {
+		converter = f.core
+	}
+	manager, err := managedfields.NewDefaultFieldManager(converter, f.scheme, noDefaults{}, f.scheme, kind, kind.GroupVersion(), "", nil)
+	if err != nil {
+		return nil, err
+	}
+	f.made.Store(kind, manager)
+	return manager, nil
+}
+
+// noDefaults are the defaults of kinds: CRDs' come with the real API server only.
+type noDefaults struct{}
+
+// Default implements runtime.ObjectDefaulter.
+func (noDefaults) Default(runtime.Object) {}
 
 // specOf is an object's spec, nil for a kind without one.
 func specOf(object client.Object) any {

@@ -87,7 +87,7 @@ type life struct {
 }
 
 // newLife makes the world of a life: a ControlPlane that consents, its Keystone, and no order yet.
-func newLife(t *testing.T, scheme *runtime.Scheme, cluster func(*history) client.WithWatch, suffix string) *life {
+func newLife(t *testing.T, scheme *runtime.Scheme, cluster func() client.WithWatch, suffix string) *life {
 	t.Helper()
 	l := &life{
 		tb: t, ctx: t.Context(), history: newHistory(scheme), keystone: ordertest.NewKeystone(t),
@@ -106,7 +106,7 @@ func newLife(t *testing.T, scheme *runtime.Scheme, cluster func(*history) client
 		}
 		return l.disturbance.delivers(l, r)
 	}
-	l.raw = cluster(l.history)
+	l.raw = cluster()
 	l.recorded = l.history.recorded(l.raw)
 	l.people = view{Client: l.recorded, history: l.history, moment: func(schema.GroupVersionKind) int { return l.history.length }}
 	l.korc = &ordertest.FakeKORC{

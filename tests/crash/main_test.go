@@ -30,6 +30,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	clienttesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -44,13 +46,12 @@ import (
 type cluster struct {
 	scheme *runtime.Scheme
 	// open is the client of one life.
-	open func(*history) client.WithWatch
+	open func() client.WithWatch
 	// lives counts them: each has namespaces of its own.
 	lives *atomic.Int64
 }
 
-// newScheme knows the kinds of a life and no others: the client in memory makes a mapping of all that the
-// scheme knows for each write, and with all kinds of Kubernetes that is most of its work.
+// newScheme knows the kinds of a life and no others: one that is not meant to be there is an error.
 func newScheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -80,19 +81,21 @@ func onAPIServer(t *testing.T) cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return cluster{scheme, func(*history) client.WithWatch { return direct }, &atomic.Int64{}}
+	return cluster{scheme, func() client.WithWatch { return direct }, &atomic.Int64{}}
 }
 
 // inMemory keeps each life in a client of its own.
 func inMemory(t *testing.T) cluster {
 	t.Helper()
 	scheme := newScheme(t)
-	return cluster{scheme, func(h *history) client.WithWatch {
-		return imitated(fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(
+	decoder, fields := serializer.NewCodecFactory(scheme).UniversalDecoder(), newFieldManagers(scheme)
+	return cluster{scheme, func() client.WithWatch {
+		objects := &tracker{ObjectTracker: clienttesting.NewObjectTracker(scheme, decoder), fields: fields}
+		return fake.NewClientBuilder().WithScheme(scheme).WithObjectTracker(objects).WithStatusSubresource(
 			&v1alpha1.ControlPlane{}, &v1alpha1.KeystoneUser{}, &v1alpha1.KeystoneProject{}, &v1alpha1.KeystoneRoleAssignment{},
 			&v1alpha1.KeystoneApplicationCredential{}, &orcv1alpha1.Domain{}, &orcv1alpha1.User{}, &orcv1alpha1.Project{},
 			&orcv1alpha1.Role{}, &orcv1alpha1.ApplicationCredential{}, &externalsecrets.PushSecret{}, &externalsecrets.SecretStore{},
-		).Build(), h)
+		).Build()
 	}, &atomic.Int64{}}
 }
 
