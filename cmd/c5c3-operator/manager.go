@@ -2,12 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
-	"os"
-	"path/filepath"
-	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,10 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
@@ -41,19 +34,14 @@ import (
 	"github.com/c5c3/c5c3-operator/controllers/keystoneroleassignment/korcapi"
 	"github.com/c5c3/c5c3-operator/controllers/keystoneuser"
 	"github.com/c5c3/c5c3-operator/controllers/order"
-	"github.com/c5c3/c5c3-operator/internal/egress"
+	"github.com/c5c3/c5c3-operator/internal/command"
 	"github.com/c5c3/c5c3-operator/internal/externalsecrets"
 	"github.com/c5c3/c5c3-operator/internal/keystone"
 	"github.com/c5c3/c5c3-operator/internal/metrics"
-	"github.com/c5c3/c5c3-operator/internal/providers"
 )
 
 // leaseName is the Lease of the leader election.
 const leaseName = "c5c3-operator"
-
-// shutdownTimeout is how long passes that are under way may go on after a signal: longer than one
-// request to Keystone, shorter than the 30 s a pod is given.
-const shutdownTimeout = 25 * time.Second
 
 // reconcileTimeout bounds one pass, so that whatever hangs frees its worker in the end.
 const reconcileTimeout = 5 * time.Minute
@@ -83,7 +71,7 @@ func newScheme() (*runtime.Scheme, error) {
 
 // newManager makes the manager with all controllers. It asks the API server once which kinds of
 // other projects it serves, and fails when there is no answer.
-func newManager(ctx context.Context, config *rest.Config, o options) (mcmanager.Manager, error) {
+func newManager(ctx context.Context, config *rest.Config, o *options) (mcmanager.Manager, error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err
@@ -100,7 +88,7 @@ func newManager(ctx context.Context, config *rest.Config, o options) (mcmanager.
 	if err := tracker.Run(mgr.GetLocalManager()); err != nil {
 		return nil, err
 	}
-	if err := addProbes(mgr); err != nil {
+	if err := command.AddProbes(mgr.GetLocalManager()); err != nil {
 		return nil, err
 	}
 	return mgr, addControllers(ctx, mgr, o, tracker)
@@ -118,63 +106,20 @@ func newTracker(ctx context.Context, config *rest.Config) (*dependencies.Tracker
 	return tracker, nil
 }
 
-func managerOptions(o options, scheme *runtime.Scheme, tracker *dependencies.Tracker) manager.Options {
-	shutdown := shutdownTimeout
-	return manager.Options{
-		Scheme:   scheme,
-		NewCache: tracker.Guard,
-		Cache: cache.Options{
-			// Nobody reads them, and they are half of an object's size.
-			DefaultTransform: cache.TransformStripManagedFields(),
-			ByObject: map[client.Object]cache.ByObject{
-				// Only the operator's own Secrets. All others are read live, so that a cluster's ten
-				// thousand Secrets neither move the operator's memory nor lie in it.
-				&corev1.Secret{}: {Label: labels.SelectorFromSet(labels.Set{order.ManagedByLabel: order.ManagedByValue})},
-			},
+func managerOptions(o *options, scheme *runtime.Scheme, tracker *dependencies.Tracker) manager.Options {
+	mo := o.Manager(scheme, leaseName)
+	mo.NewCache = tracker.Guard
+	mo.Cache = cache.Options{
+		// Nobody reads them, and they are half of an object's size.
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			// Only the operator's own Secrets. All others are read live, so that a cluster's ten
+			// thousand Secrets neither move the operator's memory nor lie in it.
+			&corev1.Secret{}: {Label: labels.SelectorFromSet(labels.Set{order.ManagedByLabel: order.ManagedByValue})},
 		},
-		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddress},
-		HealthProbeBindAddress:        o.probeAddress,
-		PprofBindAddress:              o.pprofAddress,
-		LeaderElection:                o.leaderElect,
-		LeaderElectionID:              leaseName,
-		LeaderElectionNamespace:       o.leaderElectionNamespace,
-		LeaderElectionReleaseOnCancel: true, // the process ends right after the manager
-		LeaseDuration:                 &o.leaseDuration,
-		RenewDeadline:                 &o.renewDeadline,
-		RetryPeriod:                   &o.retryPeriod,
-		GracefulShutdownTimeout:       &shutdown,
 	}
+	return mo
 }
-
-// addProbes answers /healthz as long as the process answers at all, and /readyz once the caches are
-// filled. A kind of another project that vanishes later does not take readiness away.
-func addProbes(mgr mcmanager.Manager) error {
-	var synced atomic.Bool
-	err := mgr.GetLocalManager().Add(everywhere{func(ctx context.Context) error {
-		// The manager starts this after its caches are synced.
-		synced.Store(true)
-		<-ctx.Done()
-		return nil
-	}})
-	if err != nil {
-		return fmt.Errorf("adding the readiness probe: %w", err)
-	}
-	ready := func(*http.Request) error {
-		if !synced.Load() {
-			return errors.New("the caches are not filled yet")
-		}
-		return nil
-	}
-	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("caches", ready)); err != nil {
-		return fmt.Errorf("adding the probes: %w", err)
-	}
-	return nil
-}
-
-// everywhere runs on every replica, the leader or not.
-type everywhere struct{ manager.RunnableFunc }
-
-func (everywhere) NeedLeaderElection() bool { return false }
 
 // addMetrics adds the operator's own metrics to those of controller-runtime.
 func addMetrics(mgr mcmanager.Manager) (*metrics.Counters, error) {
@@ -190,7 +135,7 @@ func addMetrics(mgr mcmanager.Manager) (*metrics.Counters, error) {
 	return counters, nil
 }
 
-func addControllers(ctx context.Context, mgr mcmanager.Manager, o options, tracker *dependencies.Tracker) error {
+func addControllers(ctx context.Context, mgr mcmanager.Manager, o *options, tracker *dependencies.Tracker) error {
 	counters, err := addMetrics(mgr)
 	if err != nil {
 		return err
@@ -222,45 +167,17 @@ func addControllers(ctx context.Context, mgr mcmanager.Manager, o options, track
 
 // addCredentialUpdates adds the controller of CredentialUpdateRequest where it is asked for. It is not
 // enough that the kind is served: where its own project runs, two controllers would determine each request.
-func addCredentialUpdates(env order.Environment, o options) error {
+func addCredentialUpdates(env order.Environment, o *options) error {
 	if !o.credentialUpdates {
 		return nil
 	}
-	extra, err := entries(o.providerCatalog)
+	catalog, err := o.Catalog()
 	if err != nil {
 		return err
 	}
-	catalog, err := providers.Load(extra)
-	if err != nil {
-		return fmt.Errorf("loading the providers of %s: %w", o.providerCatalog, err)
-	}
-	settings := credentialupdaterequest.Settings{
-		Catalog: catalog,
-		Egress:  &egress.Guard{Allowed: o.egressAllow, Proxy: http.ProxyFromEnvironment},
-	}
+	settings := credentialupdaterequest.Settings{Catalog: catalog, Egress: o.Egress()}
 	if err := credentialupdaterequest.Setup(env, settings); err != nil {
 		return fmt.Errorf("setting up %s: %w", credentialupdaterequest.Kind, err)
 	}
 	return nil
-}
-
-// entries reads the providers of a directory, as a ConfigMap is mounted: a file each. Kubernetes' own links
-// begin with two dots. A directory that is not there has none: the ConfigMap is optional.
-func entries(directory string) (map[string]string, error) {
-	if directory == "" {
-		return nil, nil
-	}
-	files, err := filepath.Glob(filepath.Join(directory, "*.yaml"))
-	if err != nil {
-		return nil, fmt.Errorf("looking for providers in %s: %w", directory, err)
-	}
-	found := map[string]string{}
-	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return nil, fmt.Errorf("reading a provider: %w", err)
-		}
-		found[filepath.Base(file)] = string(content)
-	}
-	return found, nil
 }

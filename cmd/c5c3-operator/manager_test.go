@@ -38,7 +38,7 @@ func TestManager(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctrl.SetLogger(o.logger(t.Output()))
+	ctrl.SetLogger(o.Logger(t.Output()))
 	mgr, err := newManager(t.Context(), dependenciestest.AsOperator(t, config, "../.."), o)
 	if err != nil {
 		t.Fatal(err)
