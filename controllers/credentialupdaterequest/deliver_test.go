@@ -19,6 +19,7 @@ import (
 	"github.com/c5c3/c5c3-operator/controllers/order"
 	"github.com/c5c3/c5c3-operator/controllers/order/ordertest"
 	"github.com/c5c3/c5c3-operator/internal/clouds"
+	"github.com/c5c3/c5c3-operator/internal/credupdate"
 	"github.com/c5c3/c5c3-operator/internal/verdict"
 )
 
@@ -278,7 +279,7 @@ func TestHealing_that_takes_too_long(t *testing.T) {
 	revoked(w)
 	w.files("r", session, "mcpserver/keystone")
 	w.pass("r")
-	w.clock.SetTime(w.clock.Now().Add(AskWindow))
+	w.clock.SetTime(w.clock.Now().Add(credupdate.AskWindow))
 	status := w.pass("r")
 	w.wants(status, "Expired", "HealingByRotation")
 	if strings.Contains(status.Reason, "card") || !strings.Contains(status.Reason, "conditions") {

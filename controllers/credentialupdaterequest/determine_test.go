@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	agents "github.com/c5c3/c5c3-operator/api/agentprimitives/v1alpha1"
+	"github.com/c5c3/c5c3-operator/internal/credupdate"
 )
 
 func TestDetermination(t *testing.T) {
@@ -254,7 +255,7 @@ func TestCollapse_across_the_sessions_of_a_person(t *testing.T) {
 	class.Spec.IdentityMode = agents.IdentityModeUserPassthrough
 	w.must(w.client.Update(t.Context(), class))
 	for _, of := range []string{session, "s2", "s3"} {
-		w.must(w.client.Create(t.Context(), &corev1.Secret{ObjectMeta: named(of + passthroughSuffix), Data: map[string][]byte{"git-token": []byte(token)}}))
+		w.must(w.client.Create(t.Context(), &corev1.Secret{ObjectMeta: named(of + credupdate.PassthroughSuffix), Data: map[string][]byte{"git-token": []byte(token)}}))
 		w.files("r-"+of, of, "mcpserver/git")
 	}
 	first := w.pass("r-" + session)

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/c5c3/c5c3-operator/api/agentprimitives/v1alpha1"
+	"github.com/c5c3/c5c3-operator/internal/credupdate"
 )
 
 // attend looks at an Open request: its credential has changed, or its time is over, or neither. The change
@@ -22,11 +23,7 @@ func (r *reconciler) attend(ctx context.Context, request *v1alpha1.CredentialUpd
 	if changed {
 		return reconcile.Result{}, r.settle(ctx, request, v1alpha1.PhaseFulfilled, fulfilled(request.Status))
 	}
-	opened := request.CreationTimestamp.Time
-	if request.Status.OpenedAt != nil {
-		opened = request.Status.OpenedAt.Time
-	}
-	left := opened.Add(AskWindow).Sub(r.clock.Now())
+	left := credupdate.Expires(request).Sub(r.clock.Now())
 	if left <= 0 {
 		return reconcile.Result{}, r.settle(ctx, request, v1alpha1.PhaseExpired, expired(request.Status))
 	}
@@ -56,7 +53,7 @@ func (r *reconciler) changed(ctx context.Context, request *v1alpha1.CredentialUp
 			"namespace", request.Namespace, "name", request.Name, "secret", ref.Namespace+"/"+ref.Name)
 		return nil, false, nil
 	}
-	return secret, digest(secret.Data, request.Status.CredentialSecretKey) != request.Status.CredentialSecretObservedHash, nil
+	return secret, credupdate.Digest(secret.Data, request.Status.CredentialSecretKey) != request.Status.CredentialSecretObservedHash, nil
 }
 
 // settle ends a request. The determination stays: it says why the request was opened.

@@ -8,13 +8,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	agents "github.com/c5c3/c5c3-operator/api/agentprimitives/v1alpha1"
+	"github.com/c5c3/c5c3-operator/internal/credupdate"
 )
 
 func TestOpen(t *testing.T) {
 	shown := func(w *world) {
 		w.sets("r", func(s *agents.CredentialUpdateRequestStatus) { s.InteractionRef = "card-1" })
 	}
-	late := func(w *world) { w.clock.SetTime(w.clock.Now().Add(AskWindow)) }
+	late := func(w *world) { w.clock.SetTime(w.clock.Now().Add(credupdate.AskWindow)) }
 	fixed := func(w *world) { w.changes("bot-token", "value", "another-token") }
 	for name, c := range map[string]struct {
 		given func(*world)
@@ -22,7 +23,7 @@ func TestOpen(t *testing.T) {
 		says  string
 	}{
 		"nothing_happens":          {func(*world) {}, "Open", ""},
-		"a_second_before_its_time": {func(w *world) { w.clock.SetTime(w.clock.Now().Add(AskWindow - time.Second)) }, "Open", ""},
+		"a_second_before_its_time": {func(w *world) { w.clock.SetTime(w.clock.Now().Add(credupdate.AskWindow - time.Second)) }, "Open", ""},
 		"the_value_changes":        {fixed, "Fulfilled", "before anybody was shown"},
 		"it_changes_after_a_card":  {both(shown, fixed), "Fulfilled", "was replaced"},
 		"another_key_changes":      {func(w *world) { w.changes("bot-token", "other", "y") }, "Open", ""},
@@ -74,22 +75,6 @@ func TestOpen(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestDigest(t *testing.T) {
-	data := map[string][]byte{"a": []byte("1"), "b": []byte("2")}
-	if digest(data, "a") != digest(map[string][]byte{"a": []byte("1"), "b": []byte("3")}, "a") {
-		t.Error("another key counts")
-	}
-	if digest(data, "") == digest(map[string][]byte{"a": []byte("1"), "b": []byte("3")}, "") {
-		t.Error("without a key not all count")
-	}
-	if digest(data, "c") != digest(nil, "c") || digest(data, "c") == digest(map[string][]byte{"c": nil}, "c") {
-		t.Error("a key that comes is no change")
-	}
-	if digest(map[string][]byte{"a": []byte("1b")}, "") == digest(map[string][]byte{"a1": []byte("b")}, "") {
-		t.Error("key and value run into each other")
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/c5c3/c5c3-operator/api/agentprimitives/v1alpha1"
+	"github.com/c5c3/c5c3-operator/internal/credupdate"
 	"github.com/c5c3/c5c3-operator/internal/providers"
 	"github.com/c5c3/c5c3-operator/internal/verdict"
 )
@@ -120,7 +121,7 @@ func (c *claim) record(ctx context.Context, decided *decision) (reconcile.Result
 			status.CredentialSecretRef = &v1alpha1.ObjectReference{Namespace: c.secret.Namespace, Name: c.secret.Name}
 			status.CredentialSecretKey = c.held.key
 			// Of the very copy that was judged: a value that came in meanwhile is a change.
-			status.CredentialSecretObservedHash = digest(c.secret.Data, c.held.key)
+			status.CredentialSecretObservedHash = credupdate.Digest(c.secret.Data, c.held.key)
 			if status.OpenedAt == nil {
 				status.OpenedAt = &metav1.Time{Time: c.clock.Now()}
 			}

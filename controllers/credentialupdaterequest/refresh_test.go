@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	agents "github.com/c5c3/c5c3-operator/api/agentprimitives/v1alpha1"
+	"github.com/c5c3/c5c3-operator/internal/credupdate"
 )
 
 // refreshing has the provider answer a refresh so, and refuse every probe.
@@ -116,7 +117,7 @@ func TestRefresh_that_is_refused(t *testing.T) {
 			if strings.Contains(status.Reason, "evil.example") {
 				t.Errorf("the reason quotes the provider: %s", status.Reason)
 			}
-			if c.phase == agents.PhaseOpen && (status.CredentialSecretRef.Namespace != identitiesNamespace || status.CredentialSecretKey != "") {
+			if c.phase == agents.PhaseOpen && (status.CredentialSecretRef.Namespace != credupdate.IdentitiesNamespace || status.CredentialSecretKey != "") {
 				t.Errorf("the record is %+v", status)
 			}
 		})

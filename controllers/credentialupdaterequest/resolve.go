@@ -9,16 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/c5c3/c5c3-operator/api/agentprimitives/v1alpha1"
+	"github.com/c5c3/c5c3-operator/internal/credupdate"
 )
 
-const (
-	// identitiesNamespace holds the Secrets of persons' credentials.
-	identitiesNamespace = "agentprimitives-identities"
-	// passthroughSuffix, after a session's name, is the Secret with its copies of a person's static ones.
-	passthroughSuffix = "-passthrough-creds"
-	// noProvider is the provider of a toolbox that needs no credential.
-	noProvider = "none"
-)
+// noProvider is the provider of a toolbox that needs no credential.
+const noProvider = "none"
 
 // ownership finds the session and checks that the request is its own. The UID counts, since a name can be
 // used again, and a request in another namespace could make the operator look into a stranger's session.
@@ -217,20 +212,10 @@ func (c *claim) mode() string {
 
 // describe says where a credential's value is. It is nowhere for a type that has none or is not known.
 func (c *claim) describe(kind string, spec v1alpha1.IdentitySpec, credential v1alpha1.IdentityCredential) held {
-	h := held{kind: credential.Type}
-	persons := kind == v1alpha1.KindSessionUserIdentity
-	switch {
-	case credential.Type == v1alpha1.CredentialStatic && persons:
-		h.secret = types.NamespacedName{Namespace: c.session.Namespace, Name: c.session.Name + passthroughSuffix}
-		h.key, h.subject = credential.Name, spec.Subject
-	case credential.Type == v1alpha1.CredentialStatic && credential.Static != nil:
-		h.secret = types.NamespacedName{Namespace: c.session.Namespace, Name: credential.Static.SecretRef.Name}
-		h.key = credential.Static.SecretRef.Key
-	case credential.Type == v1alpha1.CredentialOAuth && credential.OAuth != nil:
-		h.secret = types.NamespacedName{Namespace: c.session.Namespace, Name: credential.OAuth.SecretRef.Name}
-		if persons {
-			h.secret.Namespace = identitiesNamespace
-		}
+	at := credupdate.Locate(kind, c.session.Namespace, c.session.Name, credential)
+	h := held{kind: credential.Type, secret: at.Secret, key: at.Key}
+	if credential.Type == v1alpha1.CredentialStatic && kind == v1alpha1.KindSessionUserIdentity {
+		h.subject = spec.Subject
 	}
 	return h
 }

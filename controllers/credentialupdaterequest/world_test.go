@@ -32,6 +32,7 @@ import (
 	"github.com/c5c3/c5c3-operator/api/v1alpha1"
 	"github.com/c5c3/c5c3-operator/controllers/order"
 	"github.com/c5c3/c5c3-operator/controllers/order/ordertest"
+	"github.com/c5c3/c5c3-operator/internal/credupdate"
 	"github.com/c5c3/c5c3-operator/internal/egress"
 	"github.com/c5c3/c5c3-operator/internal/keystone"
 	"github.com/c5c3/c5c3-operator/internal/providers"
@@ -167,7 +168,7 @@ func (w *world) passthrough(credential agents.IdentityCredential) {
 }
 
 func inIdentities(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: identitiesNamespace, Name: name}
+	return metav1.ObjectMeta{Namespace: credupdate.IdentitiesNamespace, Name: name}
 }
 
 func agentSession(name string) *agents.AgentSession {

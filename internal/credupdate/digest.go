@@ -1,4 +1,4 @@
-package credentialupdaterequest
+package credupdate
 
 import (
 	"crypto/sha256"
@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// digest is a SHA-256 of a credential's data: of one key of a Secret, or of all when key is empty. A key
+// Digest is a SHA-256 of a credential's data: of one key of a Secret, or of all when key is empty. A key
 // that is missing has a digest too, so that its coming is a change. Metadata is left out, since an edit of
 // a label is no new credential.
-func digest(data map[string][]byte, key string) string {
+func Digest(data map[string][]byte, key string) string {
 	keys := slices.Sorted(maps.Keys(data))
 	if key != "" {
 		keys = slices.DeleteFunc(keys, func(k string) bool { return k != key })
