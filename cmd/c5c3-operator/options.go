@@ -33,10 +33,11 @@ func parse(arguments []string, output io.Writer) (*options, error) {
 	flags.IntVar(&o.maxConcurrentReconciles, "max-concurrent-reconciles", 4, "how many objects of one kind are worked on at once")
 	flags.BoolVar(&o.credentialUpdates, "credential-updates", false, "determine CredentialUpdateRequests of agentprimitives.authzed.com as soon as the cluster serves them; needs the rights of config/agentprimitives, and nobody else determining them")
 
-	if err := flags.Parse(arguments); err != nil {
-		return o, err
+	err := flags.Parse(arguments)
+	if err == nil {
+		err = o.check(flags.Args())
 	}
-	return o, o.check(flags.Args())
+	return o, err
 }
 
 func (o *options) check(rest []string) error {
