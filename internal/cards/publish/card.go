@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/c5c3/c5c3-operator/api/agentprimitives/v1alpha1"
+	"github.com/c5c3/c5c3-operator/internal/credupdate"
 	"github.com/c5c3/c5c3-operator/internal/untrusted"
 )
 
@@ -37,8 +38,10 @@ type Card struct {
 	Link string
 	// Invitation is what the link says: not every credential can be entered there.
 	Invitation string
-	// Opened and Expires are the time that there is for an answer.
-	Opened, Expires time.Time
+	// Created is when the request was made: its card cannot be older.
+	Created time.Time
+	// Expires is when the time for an answer is over; zero on a card of a request that is over.
+	Expires time.Time
 	// Phase is the request's phase, and empty when the request is gone.
 	Phase string
 	// Outcome says in words how a request ended; empty while it is open.
@@ -69,8 +72,8 @@ var outcomes = map[string]string{
 
 // openCard is the card of a request that waits for an answer. The provider's title is empty when the catalog
 // has none.
-func openCard(request *v1alpha1.CredentialUpdateRequest, provider, link string, opened, expires time.Time) Card {
-	status := request.Status
+func openCard(request *v1alpha1.CredentialUpdateRequest, provider, link string) Card {
+	status, expires := request.Status, credupdate.Expires(request)
 	invitation := "Look at it and enter a new value"
 	if status.CredentialSecretKey == "" {
 		// An OAuth token is no single value: the page says where to authorize it.
@@ -85,7 +88,7 @@ func openCard(request *v1alpha1.CredentialUpdateRequest, provider, link string, 
 		Facts:     facts(request, provider, expires),
 		AgentSays: untrusted.Line(request.Spec.Why, wordsLimit),
 		Link:      link, Invitation: invitation,
-		Opened:  opened,
+		Created: request.CreationTimestamp.Time,
 		Expires: expires,
 		Phase:   status.Phase,
 	}
@@ -125,7 +128,7 @@ func facts(request *v1alpha1.CredentialUpdateRequest, provider string, expires t
 
 // closedCard is what a card becomes when its request is over. It has no link, and none of the agent's words:
 // nobody has to judge them any more. A request that is gone has an empty phase.
-func closedCard(request *v1alpha1.CredentialUpdateRequest, phase, provider string, opened time.Time) Card {
+func closedCard(request *v1alpha1.CredentialUpdateRequest, phase, provider string) Card {
 	outcome, known := outcomes[phase]
 	if !known {
 		// A newer version's phase. It is over as far as this version can tell.
@@ -136,7 +139,7 @@ func closedCard(request *v1alpha1.CredentialUpdateRequest, phase, provider strin
 		UID:     request.UID,
 		Title:   "An agent needed a new credential",
 		Facts:   facts(request, provider, time.Time{}),
-		Opened:  opened,
+		Created: request.CreationTimestamp.Time,
 		Phase:   phase,
 		Outcome: outcome,
 	}

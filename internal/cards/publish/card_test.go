@@ -18,7 +18,7 @@ var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
 func sample() *v1alpha1.CredentialUpdateRequest {
 	return &v1alpha1.CredentialUpdateRequest{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-a", Name: "cur-1", UID: "4e2b3a60-5a5f-4a4e-8f0c-0d9be1f1a001"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "tenant-a", Name: "cur-1", UID: "4e2b3a60-5a5f-4a4e-8f0c-0d9be1f1a001", CreationTimestamp: metav1.NewTime(noon)},
 		Spec: v1alpha1.CredentialUpdateRequestSpec{
 			SessionRef: v1alpha1.ObjectReference{Namespace: "tenant-a", Name: "session-1"}, Origin: "mcpserver/github", ToolName: "github_create_issue",
 			RequestedBy: "user:alice", Why: "The call answered 401.",
@@ -47,7 +47,7 @@ func TestCard_has_words_for_every_determination_that_asks(t *testing.T) {
 func TestCard_says(t *testing.T) {
 	static := sample()
 	static.Status.CredentialSecretKey = "token"
-	open := openCard(static, "GitHub", "https://cards.example.com/link?token=x", noon, noon.Add(30*time.Minute))
+	open := openCard(static, "GitHub", "https://cards.example.com/link?token=x")
 	text := fmt.Sprintf("%+v", open)
 	for _, part := range []string{"refused the credential", "GitHub answered 401.", "git-token", "AgentIdentity tenant-a/bot", "every session", "github_create_issue (mcpserver/github)",
 		"tenant-a/session-1", "user:alice", "2030-01-01 12:30 UTC", "The call answered 401."} {
@@ -57,16 +57,16 @@ func TestCard_says(t *testing.T) {
 	}
 	personal := sample()
 	personal.Status.ResolvedCredential.IdentityKind = "SessionUserIdentity"
-	if text := fmt.Sprintf("%+v", openCard(personal, "", "", noon, noon)); strings.Contains(text, "every session") || !strings.Contains(text, "github-pat") {
+	if text := fmt.Sprintf("%+v", openCard(personal, "", "")); strings.Contains(text, "every session") || !strings.Contains(text, "github-pat") {
 		t.Errorf("the card of a person's credential is %s", text)
 	}
-	if open.Invitation == openCard(sample(), "", "", noon, noon).Invitation {
+	if open.Invitation == openCard(sample(), "", "").Invitation {
 		t.Errorf("an OAuth token can be entered: %s", open.Invitation)
 	}
 	for phase, word := range map[string]string{
 		v1alpha1.PhaseFulfilled: "has changed", v1alpha1.PhaseExpired: "over", v1alpha1.PhaseRefused: "refused", "": "session has ended", "Novel": "is Novel now",
 	} {
-		closed := closedCard(sample(), phase, "GitHub", noon)
+		closed := closedCard(sample(), phase, "GitHub")
 		if !strings.Contains(closed.Outcome, word) || closed.Link != "" || closed.AgentSays != "" {
 			t.Errorf("of a request that is %q it is %+v", phase, closed)
 		}
@@ -92,7 +92,7 @@ func TestSlack_takes_no_markup_from_outside(t *testing.T) {
 		request.Spec.SessionRef.Name, request.Status.Reason = text, text
 		request.Status.ResolvedCredential.Credential, request.Status.ResolvedCredential.Name, request.Status.ResolvedCredential.ProviderID = text, text, text
 		const link = "https://cards.example.com/link?token=x"
-		for _, card := range []Card{openCard(request, text, link, noon, noon), closedCard(request, "Phase "+text, text, noon)} {
+		for _, card := range []Card{openCard(request, text, link), closedCard(request, "Phase "+text, text)} {
 			if notification := slackNotification(card); strings.ContainsAny(notification, "<>") {
 				t.Errorf("the notification is %q", notification)
 			}
@@ -144,7 +144,7 @@ func walk(node any, visit func(map[string]any)) {
 func TestSlack_sets_the_agents_words_apart(t *testing.T) {
 	request := sample()
 	request.Spec.Why = "Words of the agent."
-	raw, err := json.Marshal(slackBlocks(openCard(request, "GitHub", "https://cards.example.com", noon, noon), false))
+	raw, err := json.Marshal(slackBlocks(openCard(request, "GitHub", "https://cards.example.com"), false))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestSlack_sets_the_agents_words_apart(t *testing.T) {
 		t.Errorf("the words are not attributed: %s", raw)
 	}
 	request.Spec.Why = " \u200b\n"
-	if raw, err = json.Marshal(slackBlocks(openCard(request, "GitHub", "https://cards.example.com", noon, noon), false)); err != nil || strings.Contains(string(raw), "own words") {
+	if raw, err = json.Marshal(slackBlocks(openCard(request, "GitHub", "https://cards.example.com"), false)); err != nil || strings.Contains(string(raw), "own words") {
 		t.Errorf("an agent without words is quoted: %s %v", raw, err)
 	}
 }

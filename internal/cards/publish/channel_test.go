@@ -17,7 +17,7 @@ import (
 // TestChannels_tell_what_is_certain sends to receivers that fail in every way, and expects to be told whether
 // the message may have arrived.
 func TestChannels_tell_what_is_certain(t *testing.T) {
-	card := openCard(sample(), "GitHub", "https://cards.example.com/link?token=x", noon, noon.Add(time.Hour))
+	card := openCard(sample(), "GitHub", "https://cards.example.com/link?token=x")
 	answers := func(status int, body string) func(*testing.T) string {
 		return func(t *testing.T) string {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -103,7 +103,7 @@ func TestChannels_give_up_on_a_receiver_that_hangs(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	w := &webhook{url: server.URL, source: "https://cards.example.com", client: httpClient, clock: clocktesting.NewFakePassiveClock(noon)}
-	_, err := w.Send(ctx, openCard(sample(), "", "", noon, noon), false)
+	_, err := w.Send(ctx, openCard(sample(), "", ""), false)
 	if notSent := (&NotSentError{}); err == nil || errors.As(err, &notSent) {
 		t.Errorf("a message that may have arrived is said to be %v", err)
 	}
@@ -117,7 +117,7 @@ func TestSlack_error_codes(t *testing.T) {
 		s := newFaultySlack(t)
 		s.refuses = code
 		channel := Config{Slack: s.app(t)}.Channels(Environment{Egress: guard(t, s.URL)})[0]
-		_, err := channel.Send(t.Context(), openCard(sample(), "", "https://x.example.com", noon, noon), false)
+		_, err := channel.Send(t.Context(), openCard(sample(), "", "https://x.example.com"), false)
 		notSent := &NotSentError{}
 		certain := errors.As(err, &notSent)
 		if err == nil || certain != want.certain || certain && notSent.Lasting != want.lasting || !strings.Contains(err.Error(), code) {
@@ -130,7 +130,7 @@ func TestSlack_error_codes(t *testing.T) {
 func TestSlack_looks_before_it_posts_again(t *testing.T) {
 	s := newFaultySlack(t)
 	channel := Config{Slack: s.app(t)}.Channels(Environment{Egress: guard(t, s.URL)})[0]
-	card := openCard(sample(), "", "https://x.example.com", noon, noon)
+	card := openCard(sample(), "", "https://x.example.com")
 	if ref, err := channel.Send(t.Context(), card, true); err != nil || len(s.posted) != 1 || s.questions != 1 {
 		t.Fatalf("a card that is not there: %q, %v, %d posts", ref, err, len(s.posted))
 	}
@@ -154,13 +154,13 @@ func TestWebhook_carries_a_token_and_stable_ids(t *testing.T) {
 	config := Config{Webhook: &WebhookConfig{URL: r.URL, TokenFile: file(t, "secret-of-a-test")}}
 	channel := config.Channels(Environment{Egress: guard(t, r.URL), Clock: clocktesting.NewFakePassiveClock(noon), Source: "https://cards.example.com"})[0]
 	request := sample()
-	open := openCard(request, "GitHub", "https://cards.example.com/link?token=x", noon, noon.Add(time.Hour))
+	open := openCard(request, "GitHub", "https://cards.example.com/link?token=x")
 	for range 2 {
 		if _, err := channel.Send(t.Context(), open, false); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := channel.Close(t.Context(), closedCard(request, "Fulfilled", "GitHub", noon), string(request.UID)); err != nil {
+	if err := channel.Close(t.Context(), closedCard(request, "Fulfilled", "GitHub"), string(request.UID)); err != nil {
 		t.Fatal(err)
 	}
 	if len(r.events) != 3 || len(r.distinct()) != 2 {

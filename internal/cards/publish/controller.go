@@ -50,11 +50,9 @@ type Settings struct {
 	Channels []Channel
 	// Link makes the link to the page on which a request is answered. It is nil where nobody has said at which
 	// address the page is.
-	Link func(request *v1alpha1.CredentialUpdateRequest, expires time.Time) (string, error)
+	Link func(request *v1alpha1.CredentialUpdateRequest) (string, error)
 	// ProviderTitle is what people call a provider of the catalog; empty for one that is not in it.
 	ProviderTitle func(id string) string
-	// AskWindow is how long an Open request waits.
-	AskWindow time.Duration
 	// Messages counts what became of messages, see NewMessages.
 	Messages *prometheus.CounterVec
 }

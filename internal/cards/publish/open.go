@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/c5c3/c5c3-operator/api/agentprimitives/v1alpha1"
+	"github.com/c5c3/c5c3-operator/internal/credupdate"
 	"github.com/c5c3/c5c3-operator/internal/untrusted"
 	"github.com/c5c3/c5c3-operator/internal/verdict"
 )
@@ -59,10 +60,8 @@ func (l *later) result(broken []error) (reconcile.Result, error) {
 // open publishes a request on each channel on which it is not published yet. Channels do not wait for each
 // other: one that has delivered counts, whatever becomes of the rest.
 func (p *pass) open(ctx context.Context) (reconcile.Result, error) {
-	opened := openedAt(p.request)
-	expires := opened.Add(p.AskWindow)
 	switch {
-	case !verdict.AsksHuman(p.request.Status.Determination), !p.Clock.Now().Before(expires):
+	case !verdict.AsksHuman(p.request.Status.Determination), !p.Clock.Now().Before(credupdate.Expires(p.request)):
 		return reconcile.Result{}, nil
 	case p.Link == nil:
 		return reconcile.Result{}, p.undelivered(ctx, metav1.ConditionFalse, v1alpha1.ReasonExternalURLUnconfigured,
@@ -71,11 +70,11 @@ func (p *pass) open(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{}, p.undelivered(ctx, metav1.ConditionFalse, v1alpha1.ReasonNoRecipient,
 			"Nobody was asked: the configuration of c5c3-cards names no channel.")
 	}
-	link, err := p.Link(p.request, expires)
+	link, err := p.Link(p.request)
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("making the link: %w", err)
 	}
-	p.card = openCard(p.request, p.providerTitle(p.request), link, opened, expires)
+	p.card = openCard(p.request, p.providerTitle(p.request), link)
 	var (
 		wait   later
 		broken []error
@@ -94,14 +93,6 @@ func (p *pass) open(ctx context.Context) (reconcile.Result, error) {
 		p.memory.request = p.request.DeepCopy()
 	}
 	return wait.result(broken)
-}
-
-// openedAt is when the time for an answer began; on requests from before the field it is the creation.
-func openedAt(request *v1alpha1.CredentialUpdateRequest) time.Time {
-	if request.Status.OpenedAt != nil {
-		return request.Status.OpenedAt.Time
-	}
-	return request.CreationTimestamp.Time
 }
 
 func (p *Publisher) providerTitle(request *v1alpha1.CredentialUpdateRequest) string {

@@ -29,12 +29,10 @@ import (
 
 	"github.com/c5c3/c5c3-operator/api/agentprimitives/v1alpha1"
 	"github.com/c5c3/c5c3-operator/controllers/dependencies/dependenciestest"
+	"github.com/c5c3/c5c3-operator/internal/credupdate"
 )
 
-const (
-	namespace = "tenant-a"
-	askWindow = 30 * time.Minute
-)
+const namespace = "tenant-a"
 
 // TestPublisher runs the publisher on a real API server, against receivers that fail when they are told to.
 func TestPublisher(t *testing.T) {
@@ -172,10 +170,10 @@ func (w *world) start(p *plug) {
 		},
 	})
 	settings := Settings{
-		Client: kube, Events: w.events, Clock: w.clock, AskWindow: askWindow, Messages: NewMessages(),
+		Client: kube, Events: w.events, Clock: w.clock, Messages: NewMessages(),
 		ProviderTitle: func(id string) string { return strings.ToUpper(id) },
-		Link: func(r *v1alpha1.CredentialUpdateRequest, expires time.Time) (string, error) {
-			return fmt.Sprintf("https://cards.example.com/link?token=%s-%d", r.UID, expires.Unix()), nil
+		Link: func(r *v1alpha1.CredentialUpdateRequest) (string, error) {
+			return fmt.Sprintf("https://cards.example.com/link?token=%s", r.UID), nil
 		},
 		Channels: w.config.Channels(Environment{
 			Client: kube, Clock: w.clock, Instance: "a-test", Source: "https://cards.example.com",
@@ -312,7 +310,7 @@ func publishesAndCloses(t *testing.T, w *world) {
 	if ref := w.request.Status.InteractionRef; ref != fmt.Sprintf("event:card-%s-asked slack:C0123456789/1700000000.000000 webhook:%s", w.request.UID, w.request.UID) {
 		t.Errorf("interactionRef is %q", ref)
 	}
-	link := fmt.Sprintf("https://cards.example.com/link?token=%s-%d", w.request.UID, w.request.Status.OpenedAt.Add(askWindow).Unix())
+	link := fmt.Sprintf("https://cards.example.com/link?token=%s", w.request.UID)
 	if !strings.Contains(w.slack.posted[0].blocks, link) || !strings.Contains(w.cards()[0].Note, link) {
 		t.Errorf("the link is not on the cards: %s, %s", w.slack.posted[0].blocks, w.cards()[0].Note)
 	}
@@ -368,7 +366,7 @@ func asksNobody(t *testing.T, w *world) {
 }
 
 func asksNobodyLate(_ *testing.T, w *world) {
-	w.clock.Step(askWindow)
+	w.clock.Step(credupdate.AskWindow)
 	w.converge()
 	w.wantSent(0, 0, 0)
 }
@@ -593,7 +591,7 @@ func endsClosing(t *testing.T, w *world) {
 	if _, err := w.pass(); err == nil {
 		t.Error("Slack's outage is no error")
 	}
-	w.clock.Step(askWindow + closeWindow)
+	w.clock.Step(credupdate.AskWindow + closeWindow)
 	w.converge()
 	if c := w.condition(ConditionPrefix + "Slack"); c.Reason != string(StateClosed) || c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, "could not be told") {
 		t.Errorf("Slack's ledger is %+v", c)

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/c5c3/c5c3-operator/api/agentprimitives/v1alpha1"
+	"github.com/c5c3/c5c3-operator/internal/credupdate"
 )
 
 // closeWindow is how long after a request's time the end is still told on a channel that fails. Later nobody
@@ -19,7 +20,7 @@ const closeWindow = time.Hour
 
 // settled tells the end of a request wherever its card is, or may be.
 func (p *pass) settled(ctx context.Context) (reconcile.Result, error) {
-	p.card = closedCard(p.request, p.request.Status.Phase, p.providerTitle(p.request), openedAt(p.request))
+	p.card = closedCard(p.request, p.request.Status.Phase, p.providerTitle(p.request))
 	var (
 		wait   later
 		broken []error
@@ -101,7 +102,7 @@ func (p *pass) tell(ctx context.Context, channel Channel, before State) (time.Du
 
 // late tells that the end of a request helps nobody any more.
 func (p *Publisher) late(request *v1alpha1.CredentialUpdateRequest) bool {
-	return !p.Clock.Now().Before(openedAt(request).Add(p.AskWindow + closeWindow))
+	return !p.Clock.Now().Before(credupdate.Expires(request).Add(closeWindow))
 }
 
 // vanished tells the end of a request that is gone with its session. Only this process's memory has its cards;
@@ -116,7 +117,7 @@ func (p *Publisher) vanished(ctx context.Context, key types.NamespacedName) erro
 		return nil
 	}
 	request := m.request
-	card := closedCard(request, "", p.providerTitle(request), openedAt(request))
+	card := closedCard(request, "", p.providerTitle(request))
 	var broken []error
 	for _, channel := range p.Channels {
 		name := channel.Name()

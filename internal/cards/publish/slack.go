@@ -102,7 +102,7 @@ func (s *slackApp) find(ctx context.Context, api *slack.Client, card Card) (stri
 	ask := &slack.GetConversationHistoryParameters{
 		ChannelID: s.channel, IncludeAllMetadata: true, Limit: historyPage,
 		// Slack's clock is not ours.
-		Oldest: strconv.FormatInt(card.Opened.Add(-5*time.Minute).Unix(), 10),
+		Oldest: strconv.FormatInt(card.Created.Add(-5*time.Minute).Unix(), 10),
 	}
 	for range historyPages {
 		var a attempt
@@ -122,7 +122,7 @@ func (s *slackApp) find(ctx context.Context, api *slack.Client, card Card) (stri
 			return "", false, nil
 		}
 	}
-	return "", false, lasting("looking for the message in Slack: the channel holds more than %d messages since the request opened", historyPages*historyPage)
+	return "", false, lasting("looking for the message in Slack: the channel holds more than %d messages since the request was made", historyPages*historyPage)
 }
 
 func (s *slackApp) message(card Card) []slack.MsgOption {
