@@ -138,7 +138,7 @@ func (g *Guard) judge(ctx context.Context, target *url.URL) (netip.Addr, error) 
 	if len(addresses) == 0 {
 		return netip.Addr{}, fmt.Errorf("%s has no address", host)
 	}
-	if !g.allowed(host, port(target)) {
+	if !g.allowed(target) {
 		for _, address := range addresses {
 			if !Public(address) {
 				return netip.Addr{}, fmt.Errorf("%s: %w", host, ErrForbidden)
@@ -158,9 +158,23 @@ func (g *Guard) resolve(ctx context.Context, host string) ([]netip.Addr, error) 
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 }
 
-func (g *Guard) allowed(host, port string) bool {
+// CheckURL says what is wrong with a URL that a configuration names, without the URL, which may hold a secret: it has
+// to be absolute, and https, or http where Allowed names the host.
+func (g *Guard) CheckURL(text string) error {
+	target, err := url.Parse(text)
+	switch {
+	case err != nil || target.Hostname() == "" || target.User != nil || target.Scheme != "http" && target.Scheme != "https":
+		return errors.New("it is no absolute http or https URL")
+	case target.Scheme == "http" && !g.allowed(target):
+		return errors.New("it is http, which is for hosts inside the cluster only (--egress-allow)")
+	}
+	return nil
+}
+
+func (g *Guard) allowed(target *url.URL) bool {
+	host := target.Hostname()
 	return slices.ContainsFunc(g.Allowed, func(allowed string) bool {
-		return strings.EqualFold(allowed, host) || strings.EqualFold(allowed, net.JoinHostPort(host, port))
+		return strings.EqualFold(allowed, host) || strings.EqualFold(allowed, net.JoinHostPort(host, port(target)))
 	})
 }
 

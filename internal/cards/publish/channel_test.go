@@ -6,12 +6,13 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
 
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/c5c3/c5c3-operator/internal/egress"
 )
 
 // TestChannels_tell_what_is_certain sends to receivers that fail in every way, and expects to be told whether
@@ -202,7 +203,7 @@ func TestConfig(t *testing.T) {
 		"http_inside":              {Config{Webhook: &WebhookConfig{URL: "http://receiver.svc"}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := c.config.Check(func(target *url.URL) bool { return target.Host == "receiver.svc" })
+			err := c.config.Check(&egress.Guard{Allowed: []string{"receiver.svc"}})
 			switch {
 			case c.wrong == "" && err != nil, c.wrong != "" && (err == nil || !strings.Contains(err.Error(), c.wrong)):
 				t.Errorf("it is answered with %v, want %q", err, c.wrong)

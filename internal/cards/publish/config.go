@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"regexp"
-	"slices"
 
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/c5c3/c5c3-operator/internal/egress"
 )
 
 // Config says where cards are published. Each channel is optional; without any, requests say that there is
@@ -62,8 +62,8 @@ const DefaultSlackAPI = "https://slack.com/api/"
 var slackChannelID = regexp.MustCompile(`^[CDG][A-Z0-9]{2,20}$`)
 
 // Check says what is wrong with a configuration. It reads the files of secrets, so that one that is missing is
-// found when the process starts, and names no content. InsideAllowed tells of hosts inside the cluster.
-func (c Config) Check(insideAllowed func(*url.URL) bool) error {
+// found when the process starts, and names no content. Out is what messages will go through.
+func (c Config) Check(out *egress.Guard) error {
 	var problems []error
 	complain := func(wrong bool, text string, args ...any) {
 		if wrong {
@@ -78,13 +78,8 @@ func (c Config) Check(insideAllowed func(*url.URL) bool) error {
 		complain(err != nil, "%s: %w", field, err)
 	}
 	address := func(field, text string) {
-		target, err := url.Parse(text)
-		switch {
-		case err != nil || target.Host == "" || target.User != nil || !slices.Contains([]string{"http", "https"}, target.Scheme):
-			complain(true, "%s is no absolute http or https URL", field)
-		case target.Scheme == "http" && !insideAllowed(target):
-			complain(true, "%s is http, which is for hosts inside the cluster only (--egress-allow)", field)
-		}
+		err := out.CheckURL(text)
+		complain(err != nil, "%s: %w", field, err)
 	}
 	if s := c.Slack; s != nil {
 		complain((s.WebhookURLFile == "") == (s.BotTokenFile == ""), "slack: one of webhookURLFile and botTokenFile is needed, and not both")
