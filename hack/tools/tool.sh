@@ -25,8 +25,9 @@ module=$here/$name
 export CGO_ENABLED=0 GOFLAGS='-trimpath -buildvcs=false' GOWORK=off
 
 # The version is that of the requirement which provides the tool: the longest module path that is
-# a prefix of the package named by the tool directive.
-package=$(awk '$1 == "tool" { print $2 }' "$module/go.mod")
+# a prefix of the package named by the first tool directive. Further ones only keep in go.mod what somebody
+# else builds from the same module.
+package=$(awk '$1 == "tool" { print $2; exit }' "$module/go.mod")
 version=$(awk -v pkg="$package" '
 	{ sub(/^require /, ""); sub(/^[ \t]+/, "") }
 	index(pkg "/", $1 "/") == 1 && length($1) > longest { longest = length($1); version = $2 }
