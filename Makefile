@@ -86,7 +86,7 @@ support-data: ## Print what a bug report needs: states, conditions, Events and l
 	hack/support-data.sh
 
 ##@ Ship
-.PHONY: image install uninstall deploy undeploy
+.PHONY: image install uninstall deploy undeploy bundle bundle-validate operatorhub
 image: ## Build the operator's image into $IMAGE_TAR under the name $IMG
 	hack/image.sh
 install: ## Install the CRDs into the cluster of $KUBECONFIG
@@ -99,10 +99,16 @@ deploy: ## Deploy CRDs and operator with the image $IMG into the cluster of $KUB
 # orders, and their finalizers would hold the CRDs for ever. Run `make uninstall` first to remove both.
 undeploy: ## Remove the operator from the cluster of $KUBECONFIG; CRDs and orders stay
 	hack/render.sh --without-crds | $(KUBECTL) delete --ignore-not-found -f -
+bundle: manifests ## Generate the OLM bundle into bundle/ (BUNDLE_VERSION=..., see hack/bundle.sh, for another one)
+	hack/bundle.sh
+bundle-validate: ## Validate both flavours of the bundle as OperatorHub's pipelines do; unexplained warnings fail
+	hack/bundle-validate.sh
+operatorhub: ## Lay out bin/operatorhub/operators/c5c3-operator, ready to submit, and check it
+	hack/operatorhub.sh
 
 ##@ Tools and this page
 .PHONY: help tools clean
-tool-%: ## Build one pinned tool and print its path: controller-gen, kustomize, golangci-lint, chainsaw
+tool-%: ## Build one pinned tool and print its path: controller-gen, kustomize, golangci-lint, chainsaw, operator-sdk
 	@hack/tools/tool.sh $*
 tools: ## Build every pinned tool
 	@for tool in $$(hack/tools/tool.sh --list); do hack/tools/tool.sh "$$tool"; done

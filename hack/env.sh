@@ -29,3 +29,14 @@ use_stack() {
 	: "${KUBECONFIG:?the local stack names no kubeconfig}"
 }
 say() { printf '==> %s\n' "$*" >&2; }
+# image_override NAME REFERENCE prints the element of a kustomization's images that has REFERENCE deployed for NAME.
+image_override() {
+	if [[ $2 == *@* ]]; then
+		echo "{name: $1, newName: ${2%@*}, digest: ${2#*@}}"
+	elif [[ ${2##*/} == *:* ]]; then # a colon before the last slash belongs to a registry's port
+		echo "{name: $1, newName: ${2%:*}, newTag: ${2##*:}}"
+	else
+		echo "the image $2 has neither tag nor digest" >&2
+		return 2
+	fi
+}

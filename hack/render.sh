@@ -7,20 +7,13 @@
 # name of somebody's registry into a tracked file.
 source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
 
-if [[ $IMG == *@* ]]; then
-	image="newName: ${IMG%@*}, digest: ${IMG#*@}"
-elif [[ ${IMG##*/} == *:* ]]; then # a colon before the last slash belongs to a registry's port
-	image="newName: ${IMG%:*}, newTag: ${IMG##*:}"
-else
-	echo "render.sh: IMG=$IMG has neither tag nor digest" >&2
-	exit 2
-fi
+override=$(image_override controller "$IMG")
 mkdir -p bin/deploy
 cat >bin/deploy/kustomization.yaml <<YAML
 apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
 resources: [../../config/default]
-images: [{name: controller, $image}]
+images: [$override]
 YAML
 manifests=$("$(hack/tools/tool.sh kustomize)" build bin/deploy)
 if [[ ${1:-} == --without-crds ]]; then

@@ -17,7 +17,7 @@ problem() {
 	status=1
 }
 
-make generate manifests
+make generate manifests bundle
 make verify-invalid-cr-fixtures || problem "the admission corpora are not what their generators write"
 make verify-coverage || problem "docs/contract-coverage.md and tests/coverage need a look: run 'make coverage'"
 for module in $(hack/modules.sh); do
@@ -31,6 +31,6 @@ done
 if [[ -n $(git status --porcelain) ]]; then
 	git status --short
 	git --no-pager diff
-	problem "generated files differ from what is committed: commit the result of 'make generate manifests'"
+	problem "generated files differ from what is committed: commit the result of 'make generate manifests bundle'"
 fi
 exit $status
