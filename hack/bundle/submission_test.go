@@ -247,13 +247,7 @@ func TestSubmission(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSubmission(t)
 			c.spoil(s)
-			err := s.check()
-			switch {
-			case c.refuse == "" && err != nil:
-				t.Error(err)
-			case c.refuse != "" && (err == nil || !strings.Contains(err.Error(), c.refuse)):
-				t.Errorf("%q expected, got: %v", c.refuse, err)
-			}
+			expect(t, s.check(), c.refuse)
 		})
 	}
 }
@@ -272,10 +266,8 @@ func (s *submission) replace(file, old, replacement string) {
 // dependencies.
 func TestFlavours(t *testing.T) {
 	folder := t.TempDir()
-	command := exec.CommandContext(t.Context(), "../operatorhub.sh")
-	command.Env = append(os.Environ(), "OPERATORHUB_DIR="+folder, "BUNDLE_DIR=bundle")
-	if output, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, output)
+	if err := layOut(t, "OPERATORHUB_DIR="+folder); err != nil {
+		t.Fatal(err)
 	}
 	versions, err := filepath.Glob(filepath.Join(folder, "operators/c5c3-operator/*/"))
 	if err != nil {
@@ -301,6 +293,62 @@ func TestFlavours(t *testing.T) {
 	}
 	if len(theirs) > 0 {
 		t.Errorf("only OperatorHub's bundle has %v", theirs)
+	}
+}
+
+// layOut runs what `make operatorhub` does, on the committed bundle unless told otherwise.
+func layOut(t *testing.T, env ...string) error {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "../operatorhub.sh")
+	command.Env = append(append(os.Environ(), "BUNDLE_DIR=bundle"), env...)
+	output, err := command.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, output)
+	}
+	return nil
+}
+
+// TestNextVersion submits a version after the committed one is published.
+func TestNextVersion(t *testing.T) {
+	published := t.TempDir()
+	if err := layOut(t, "OPERATORHUB_DIR="+published); err != nil {
+		t.Fatal(err)
+	}
+	first := at[string](committed(t).csv, "metadata", "name")
+	for name, c := range map[string]struct {
+		replaces, clone, refuse string
+	}{
+		"replaces_the_published_one":     {first, published, ""},
+		"without_the_published_one":      {first, "", first + `", which is not there`},
+		"replaces_none":                  {"", published, "has 2 heads"},
+		"replaces_one_that_is_not_there": {"c5c3-operator.v0.0.9", published, "which is not there"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			next := filepath.Join(t.TempDir(), "bundle")
+			if err := os.CopyFS(next, os.DirFS(bundleFolder)); err != nil {
+				t.Fatal(err)
+			}
+			s := newSubmission(t)
+			s.add("9.0.0", c.replaces)
+			if err := os.WriteFile(next+csvFile, s.files["operators/c5c3-operator/9.0.0"+csvFile].Data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			expect(t, layOut(t, "BUNDLE_DIR="+next, "OPERATORHUB_DIR="+t.TempDir(), "COMMUNITY_OPERATORS="+c.clone), c.refuse)
+		})
+	}
+	t.Run("published_already", func(t *testing.T) {
+		expect(t, layOut(t, "OPERATORHUB_DIR="+t.TempDir(), "COMMUNITY_OPERATORS="+published), "never changes")
+	})
+}
+
+// expect wants an error that has the words, or none where there are no words.
+func expect(t *testing.T, err error, refuse string) {
+	t.Helper()
+	switch {
+	case refuse == "" && err != nil:
+		t.Error(err)
+	case refuse != "" && (err == nil || !strings.Contains(err.Error(), refuse)):
+		t.Errorf("%q expected, got: %v", refuse, err)
 	}
 }
 
