@@ -100,8 +100,8 @@ func (c *claim) refresh(ctx context.Context) (*decision, error) {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("refreshing the credential: %w", ctx.Err())
 	case err != nil:
-		c.evidence.Refresh = verdict.RefreshFailed
-		return nil, nil //nolint:nilerr // a refresh that fails is evidence, and proves nothing
+		c.evidence.Refresh, c.refreshError = verdict.RefreshFailed, err
+		return nil, nil // a refresh that fails is evidence, and proves nothing
 	}
 	if err := c.keep(ctx, tokens); err != nil {
 		return nil, err
@@ -110,7 +110,8 @@ func (c *claim) refresh(ctx context.Context) (*decision, error) {
 	return nil, nil
 }
 
-// grant is what to redeem, and where. A sibling that cannot be read is an error: the Secret's own endpoint
+// grant is what to redeem, and where. Who may read the token need not be trusted with its redemption, so
+// endpoint and client may stand in a sibling. One that cannot be read is an error: the Secret's own endpoint
 // may be an old one.
 func (c *claim) grant(ctx context.Context) (refresh.Grant, error) {
 	material := c.secret.Data
@@ -120,6 +121,8 @@ func (c *claim) grant(ctx context.Context) (refresh.Grant, error) {
 	if err != nil {
 		return refresh.Grant{}, err
 	}
+	// A sibling without the label is another credential's, whose client must not redeem this one's token. One
+	// with it is the whole truth, also when it names no endpoint: the two are never mixed.
 	if _, labelled := sibling.Labels[materialLabel]; found && labelled {
 		material = sibling.Data
 	}

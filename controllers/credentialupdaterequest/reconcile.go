@@ -54,6 +54,8 @@ type claim struct {
 	secret    *corev1.Secret
 	delivered *delivered
 	evidence  verdict.Evidence
+	// refreshError is why a refresh failed, without a secret and not for good; nil when it did not.
+	refreshError error
 	// observed tells whether the session reports refused calls, whether or not that counts.
 	observed bool
 }
@@ -151,6 +153,9 @@ func (c *claim) found() []any {
 	fields := []any{
 		"refresh", c.evidence.Refresh, "probe", c.evidence.Probe, "answer", c.evidence.ProbeDetail,
 		"callsRefused", c.observed, "corroborated", c.evidence.Corroborated,
+	}
+	if c.refreshError != nil {
+		fields = append(fields, "refreshError", c.refreshError.Error())
 	}
 	if c.delivered != nil {
 		fields = append(fields, "order", c.delivered.Order, "state", c.delivered.State)

@@ -1,6 +1,7 @@
 package credentialupdaterequest
 
 import (
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -121,5 +122,94 @@ func TestRefresh_that_is_refused(t *testing.T) {
 				t.Errorf("the record is %+v", status)
 			}
 		})
+	}
+}
+
+// Endpoint and client may stand in a sibling, apart from the token that more may read. Only the label makes
+// it one: credential "x" may have a neighbour "x-refresh", whose client would redeem x's token.
+func TestRefresh_with_a_sibling(t *testing.T) {
+	for name, c := range map[string]struct {
+		labelled bool
+		// data is the sibling's; ENDPOINT is the provider's.
+		data map[string]string
+		own  map[string]string
+		// healed tells whether the token was refreshed, and as says as whom.
+		healed bool
+		as     string
+	}{
+		"all_in_one":               {data: nil, own: map[string]string{keyTokenEndpoint: "ENDPOINT", keyClientID: "own"}, healed: true, as: "own/"},
+		"all_in_the_sibling":       {labelled: true, data: map[string]string{keyTokenEndpoint: "ENDPOINT", keyClientID: "it", keyClientSecret: "hush"}, healed: true, as: "it/hush"},
+		"both_and_never_mixed":     {labelled: true, data: map[string]string{keyTokenEndpoint: "ENDPOINT", keyClientID: "it"}, own: map[string]string{keyTokenEndpoint: "https://example.com:1/", keyClientID: "own", keyClientSecret: "old"}, healed: true, as: "it/"},
+		"a_neighbour":              {data: map[string]string{keyTokenEndpoint: "https://example.com:1/", keyClientID: "it"}, own: map[string]string{keyTokenEndpoint: "ENDPOINT", keyClientID: "own"}, healed: true, as: "own/"},
+		"a_sibling_without_a_word": {labelled: true, data: map[string]string{keyClientID: "it"}, own: map[string]string{keyTokenEndpoint: "ENDPOINT", keyClientID: "own"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			refreshing(http.StatusOK, redeemed)(w)
+			as, plain := "", w.answer
+			w.answer = func(rw http.ResponseWriter, r *http.Request) {
+				if id, secret := r.PostFormValue("client_id"), r.PostFormValue("client_secret"); r.URL.Path == "/token" {
+					as = id + "/" + secret
+				}
+				plain(rw, r)
+			}
+			oauth := w.secret("bot-oauth")
+			endpoint := oauth.Data[keyTokenEndpoint]
+			bytes := func(texts map[string]string) map[string][]byte {
+				data := map[string][]byte{}
+				for key, text := range texts {
+					data[key] = []byte(strings.Replace(text, "ENDPOINT", string(endpoint), 1))
+				}
+				return data
+			}
+			delete(oauth.Data, keyTokenEndpoint)
+			maps.Copy(oauth.Data, bytes(c.own))
+			w.must(w.client.Update(t.Context(), oauth))
+			if c.data != nil {
+				sibling := &corev1.Secret{ObjectMeta: named("bot-oauth-refresh"), Data: bytes(c.data)}
+				if c.labelled {
+					sibling.Labels = map[string]string{materialLabel: ""}
+				}
+				w.must(w.client.Create(t.Context(), sibling))
+			}
+			w.files("r", session, "mcpserver/oauth")
+			if c.healed {
+				w.wants(w.pass("r"), "Refused", "SelfHealed")
+			} else {
+				w.wants(w.pass("r"), "Refused", "NotUpdatable")
+			}
+			if as != c.as {
+				t.Errorf("it was redeemed as %q, want %q", as, c.as)
+			}
+		})
+	}
+}
+
+// The Secret's own endpoint may be an old one, so nothing is redeemed while the sibling cannot be read.
+func TestRefresh_waits_for_a_sibling_that_cannot_be_read(t *testing.T) {
+	w := newWorld(t)
+	refreshing(http.StatusOK, redeemed)(w)
+	w.files("r", session, "mcpserver/oauth")
+	w.fail = func(call string) error {
+		if call == "get *v1.Secret bot-oauth-refresh" {
+			return errAPI
+		}
+		return nil
+	}
+	if _, err := w.try("r"); err == nil || w.asked.Load() != 0 {
+		t.Fatalf("it ended with %v, and the provider was asked %d times", err, w.asked.Load())
+	}
+	w.fail = nil
+	w.wants(w.pass("r"), "Refused", "SelfHealed")
+}
+
+// A refresh token shown on the wire is as good as stolen, and who writes the Secret chooses the endpoint.
+func TestRefresh_is_not_sent_in_the_clear(t *testing.T) {
+	w := newWorld(t)
+	w.changes("bot-oauth", keyTokenEndpoint, "http://8.8.8.8/token")
+	w.files("r", session, "mcpserver/oauth")
+	w.wants(w.pass("r"), "Refused", "NotUpdatable")
+	if !strings.Contains(w.log.String(), "plain http") {
+		t.Errorf("the log does not say why: %s", w.log.String())
 	}
 }

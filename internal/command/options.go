@@ -9,8 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -58,7 +56,7 @@ func (o *Options) Register(flags *flag.FlagSet) {
 	flags.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", 10*time.Second, "how long the leader tries to renew its Lease before it gives up and exits; shorter than the lease duration")
 	flags.DurationVar(&o.RetryPeriod, "leader-elect-retry-period", 2*time.Second, "time between two tries to get or renew the Lease")
 
-	flags.Func("egress-allow", "host, or host:port, inside the cluster's networks that requests may go to; may be repeated. All others are asked on the Internet only", func(host string) error {
+	flags.Func("egress-allow", "host, or host:port, inside the cluster's networks that requests may go to; may be repeated. All others are asked on the Internet and over https only", func(host string) error {
 		if host == "" || strings.ContainsAny(host, "/@ ") {
 			return errors.New("it is a host or host:port, without a scheme and a path")
 		}
@@ -125,34 +123,5 @@ func (o *Options) Egress() *egress.Guard {
 
 // Catalog is the provider catalog with the entries of --provider-catalog.
 func (o *Options) Catalog() (*providers.Catalog, error) {
-	extra, err := entries(o.ProviderCatalog)
-	if err != nil {
-		return nil, err
-	}
-	catalog, err := providers.Load(extra)
-	if err != nil {
-		return nil, fmt.Errorf("loading the providers of %s: %w", o.ProviderCatalog, err)
-	}
-	return catalog, nil
-}
-
-// entries reads the providers of a directory, as a ConfigMap is mounted: a file each. Kubernetes' own links
-// begin with two dots. A directory that is not there has none: the ConfigMap is optional.
-func entries(directory string) (map[string]string, error) {
-	if directory == "" {
-		return nil, nil
-	}
-	files, err := filepath.Glob(filepath.Join(directory, "*.yaml"))
-	if err != nil {
-		return nil, fmt.Errorf("looking for providers in %s: %w", directory, err)
-	}
-	found := map[string]string{}
-	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return nil, fmt.Errorf("reading a provider: %w", err)
-		}
-		found[filepath.Base(file)] = string(content)
-	}
-	return found, nil
+	return providers.LoadDirectory(o.ProviderCatalog)
 }

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -42,22 +40,5 @@ func TestOptions_egress_is_allowed_host_by_host(t *testing.T) {
 	o := parse(t, "--egress-allow=keystone.openstack.svc:5000", "--egress-allow=wiki.example.com")
 	if len(o.EgressAllow) != 2 || o.EgressAllow[0] != "keystone.openstack.svc:5000" || o.EgressAllow[1] != "wiki.example.com" {
 		t.Errorf("it is %q", o.EgressAllow)
-	}
-}
-
-// A ConfigMap is mounted as links into a hidden folder, and may be missing.
-func TestEntries_are_those_of_a_mounted_ConfigMap(t *testing.T) {
-	directory := t.TempDir()
-	for name, content := range map[string]string{"wiki.yaml": "id: wiki", "README": "no entry", "..2026": "hidden"} {
-		if err := os.WriteFile(filepath.Join(directory, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	found, err := entries(directory)
-	if err != nil || len(found) != 1 || found["wiki.yaml"] != "id: wiki" {
-		t.Errorf("they are %v, %v", found, err)
-	}
-	if found, err := entries(filepath.Join(directory, "missing")); err != nil || len(found) != 0 {
-		t.Errorf("without one they are %v, %v", found, err)
 	}
 }

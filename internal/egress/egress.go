@@ -29,6 +29,9 @@ const (
 // ErrForbidden is what a request to an address inside fails with.
 var ErrForbidden = errors.New("the address is not on the Internet")
 
+// ErrPlainHTTP is what a request without TLS fails with: it would show whoever carries it a credential.
+var ErrPlainHTTP = errors.New("plain http goes to allowed hosts only")
+
 // inside are the networks that nothing is sent to, from IANA's registries of special-purpose addresses
 // (https://www.iana.org/assignments/iana-ipv4-special-registry and iana-ipv6-special-registry). Those
 // that carry an IPv4 address are refused whole: the inner one would have to be judged as well, and no
@@ -64,7 +67,7 @@ func Public(address netip.Addr) bool {
 // proxy is given the address as well, and not the name, for the same reason.
 type Guard struct {
 	// Allowed are hosts that may be inside, as they stand in a URL: "keystone.openstack.svc:5000", or
-	// without a port for each of its ports. For providers in the cluster.
+	// without a port for each of its ports. For providers in the cluster, which alone may lack TLS.
 	Allowed []string
 	// Proxy chooses the proxy of a request; nil uses none. http.ProxyFromEnvironment is one. The proxy
 	// itself is not judged: whoever runs the operator chose it.
@@ -89,7 +92,8 @@ func (g *Guard) Client() *http.Client {
 	}
 }
 
-// RoundTrip implements http.RoundTripper. A request to an address inside fails with ErrForbidden.
+// RoundTrip implements http.RoundTripper. A request to an address inside fails with ErrForbidden, one
+// without TLS with ErrPlainHTTP, unless the host is allowed.
 func (g *Guard) RoundTrip(request *http.Request) (*http.Response, error) {
 	address, err := g.judge(request.Context(), request.URL)
 	if err != nil {
@@ -143,6 +147,9 @@ func (g *Guard) judge(ctx context.Context, target *url.URL) (netip.Addr, error) 
 			if !Public(address) {
 				return netip.Addr{}, fmt.Errorf("%s: %w", host, ErrForbidden)
 			}
+		}
+		if target.Scheme != "https" {
+			return netip.Addr{}, fmt.Errorf("%s: %w", host, ErrPlainHTTP)
 		}
 	}
 	return addresses[0].Unmap(), nil

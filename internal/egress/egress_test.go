@@ -104,6 +104,23 @@ func TestGuard_refuses_what_leads_inside(t *testing.T) {
 	}
 }
 
+// Credentials travel in these requests.
+func TestGuard_sends_nothing_over_plain_http_to_the_Internet(t *testing.T) {
+	table := map[string][]string{"api.example": {"8.8.8.8"}}
+	guard := &egress.Guard{Resolve: resolver(table), Proxy: func(*http.Request) (*url.URL, error) {
+		t.Error("it was on its way")
+		return nil, errors.New("no proxy")
+	}}
+	if _, err := get(t, guard, "http://api.example/token"); !errors.Is(err, egress.ErrPlainHTTP) {
+		t.Errorf("it ended with %v", err)
+	}
+	sent := errors.New("sent")
+	guard = &egress.Guard{Allowed: []string{"api.example:80"}, Resolve: resolver(table), Proxy: func(*http.Request) (*url.URL, error) { return nil, sent }}
+	if _, err := get(t, guard, "http://api.example/token"); !errors.Is(err, sent) {
+		t.Errorf("to an allowed host it ended with %v", err)
+	}
+}
+
 func TestGuard_lets_in_what_is_allowed(t *testing.T) {
 	target, _ := server(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Host) })
 	port := target.URL[strings.LastIndex(target.URL, ":")+1:]

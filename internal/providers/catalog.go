@@ -8,7 +8,9 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -111,6 +113,31 @@ func Load(extra map[string]string) (*Catalog, error) {
 	}
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
+	}
+	return catalog, nil
+}
+
+// LoadDirectory is Load with the entries of a directory, as a ConfigMap is mounted: a file each. Kubernetes'
+// own links begin with two dots. No directory, or one that is not there, has none: the ConfigMap is optional.
+func LoadDirectory(directory string) (*Catalog, error) {
+	if directory == "" {
+		return Load(nil)
+	}
+	files, err := filepath.Glob(filepath.Join(directory, "*.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("looking for providers in %s: %w", directory, err)
+	}
+	found := map[string]string{}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("reading a provider: %w", err)
+		}
+		found[filepath.Base(file)] = string(content)
+	}
+	catalog, err := Load(found)
+	if err != nil {
+		return nil, fmt.Errorf("loading the providers of %s: %w", directory, err)
 	}
 	return catalog, nil
 }

@@ -1,6 +1,8 @@
 package providers
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +24,37 @@ func TestLoad_has_an_entry_for_every_provider_that_is_promised(t *testing.T) {
 	// Slack answers 200 to a token that it does not know, and a probe would call every token alive.
 	if slack, _ := catalog.Provider("slack-bot-token"); slack.Verify != nil {
 		t.Error("Slack has a probe")
+	}
+}
+
+// A ConfigMap is mounted as links into a hidden folder, and may be missing.
+func TestLoadDirectory_takes_the_files_of_a_mounted_ConfigMap(t *testing.T) {
+	directory := t.TempDir()
+	write := func(name, content string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(directory, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("wiki.yaml", "{id: wiki, title: Wiki, shape: bearer}")
+	write("README", "no entry")
+	write("..2026", "hidden")
+	embedded, err := Load(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalog, err := LoadDirectory(directory)
+	if err != nil || len(catalog.IDs()) != len(embedded.IDs())+1 || !slices.Contains(catalog.IDs(), "wiki") {
+		t.Fatalf("it gives %v, %v", catalog, err)
+	}
+	for _, none := range []string{"", filepath.Join(directory, "missing")} {
+		if catalog, err := LoadDirectory(none); err != nil || !slices.Equal(catalog.IDs(), embedded.IDs()) {
+			t.Errorf("%q gives %v, %v", none, catalog, err)
+		}
+	}
+	write("wrong.yaml", "{id: wrong}")
+	if _, err := LoadDirectory(directory); err == nil || !strings.Contains(err.Error(), directory) || !strings.Contains(err.Error(), "wrong.yaml") {
+		t.Errorf("a wrong entry gives %v", err)
 	}
 }
 

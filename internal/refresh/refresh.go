@@ -18,6 +18,7 @@ import (
 	"golang.org/x/oauth2"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/c5c3/c5c3-operator/internal/egress"
 	"github.com/c5c3/c5c3-operator/internal/untrusted"
 )
 
@@ -130,6 +131,11 @@ func (r *Redeemer) redeem(ctx context.Context, grant Grant) (Tokens, error) {
 // explain leaves the library's text out: it quotes the answer, and an answer can quote the request.
 func explain(err error) error {
 	var refused *oauth2.RetrieveError
+	for _, kept := range []error{egress.ErrForbidden, egress.ErrPlainHTTP} {
+		if errors.Is(err, kept) {
+			return fmt.Errorf("the token endpoint was not asked: %w", kept)
+		}
+	}
 	if !errors.As(err, &refused) {
 		return errors.New("the provider gave no answer, or one without a token")
 	}
