@@ -101,7 +101,7 @@ func (c *claim) refresh(ctx context.Context) (*decision, error) {
 		return nil, fmt.Errorf("refreshing the credential: %w", ctx.Err())
 	case err != nil:
 		c.evidence.Refresh, c.refreshError = verdict.RefreshFailed, err
-		return nil, nil // a refresh that fails is evidence, and proves nothing
+		return nil, nil //nolint:nilerr // a refresh that fails is evidence, and proves nothing
 	}
 	if err := c.keep(ctx, tokens); err != nil {
 		return nil, err
