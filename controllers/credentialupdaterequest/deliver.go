@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"slices"
+	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,7 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	orcv1alpha1 "github.com/k-orc/openstack-resource-controller/v2/api/v1alpha1"
+
 	"github.com/c5c3/c5c3-operator/api/v1alpha1"
+	"github.com/c5c3/c5c3-operator/controllers/keystoneuser"
 	"github.com/c5c3/c5c3-operator/controllers/order"
 	"github.com/c5c3/c5c3-operator/internal/clouds"
 	"github.com/c5c3/c5c3-operator/internal/keystone"
@@ -21,9 +26,8 @@ import (
 // delivered is a Secret that an order delivers.
 type delivered struct {
 	verdict.Delivery
-	// credential is the order to rotate and id the dead credential, when it can be healed.
-	credential *v1alpha1.KeystoneApplicationCredential
-	id         string
+	// dead is what the order is to replace, when that heals; nil else.
+	dead *dead
 }
 
 // deliveredOrder is the order that a Secret's controller reference names, nil when there is none. The
@@ -139,7 +143,7 @@ func (j *judgement) judge(ctx context.Context) error {
 	if o, ok := j.order.(*v1alpha1.KeystoneApplicationCredential); ok {
 		return j.deadCredential(ctx, session, o, cloud.ApplicationCredential.ID)
 	}
-	return j.deadPassword(ctx, session, j.order.(*v1alpha1.KeystoneUser))
+	return j.deadPassword(ctx, session, j.order.(*v1alpha1.KeystoneUser), cloud.Password.Password)
 }
 
 // source is what the order delivered, from its own copy beside the ControlPlane, and whether the Secret
@@ -177,30 +181,29 @@ func (j *judgement) source(ctx context.Context, kind order.Kind, keys []string) 
 // what a new credential cures is dead; the list of the user's credentials, not the 404 of a login alone,
 // says that one is gone.
 func (j *judgement) deadCredential(ctx context.Context, session *keystone.Session, o *v1alpha1.KeystoneApplicationCredential, id string) error {
-	owner := &v1alpha1.KeystoneUser{}
-	found, err := j.get(ctx, types.NamespacedName{Namespace: o.Namespace, Name: o.Spec.UserRef.Name}, owner)
+	managed, err := j.korcUser(ctx, o.Spec.UserRef.Name)
 	if err != nil {
 		return err
 	}
-	if !found || owner.Status.UserID == "" {
-		return j.is(verdict.StateNotReady, "the KeystoneUser that it names is not there")
+	if managed == nil {
+		return j.is(verdict.StateNotReady, "the user of the KeystoneUser that it names is not there")
 	}
-	if usable, err := j.usable(ctx, session, owner.Status.UserID); err != nil || !usable {
+	userID := *managed.Status.ID
+	if user, err := j.usable(ctx, session, userID); err != nil || user == nil {
 		return err
 	}
-	listed, err := session.ApplicationCredentials(ctx, owner.Status.UserID)
+	listed, err := session.ApplicationCredentials(ctx, userID)
 	if err != nil {
 		return j.is(verdict.StateUnknown, string(keystone.Classify(err)))
 	}
 	at := slices.IndexFunc(listed, func(c keystone.ApplicationCredential) bool { return c.ID == id })
 	if at < 0 {
-		return j.dead(o, id, verdict.StateGone)
+		return j.replace(o, id, verdict.StateGone)
 	}
-	// Keystone's clock, since Keystone ends it: ours may be minutes off.
-	if ends := listed[at].ExpiresAt; ends != nil && !j.clock.Now().Add(session.Skew()).Before(*ends) {
-		return j.dead(o, id, verdict.StateExpired)
+	if j.ended(session, listed[at].ExpiresAt) {
+		return j.replace(o, id, verdict.StateExpired)
 	}
-	roles, err := session.RoleAssignments(ctx, owner.Status.UserID, listed[at].ProjectID)
+	roles, err := session.RoleAssignments(ctx, userID, listed[at].ProjectID)
 	switch {
 	case err != nil:
 		return j.is(verdict.StateUnknown, string(keystone.Classify(err)))
@@ -210,51 +213,103 @@ func (j *judgement) deadCredential(ctx context.Context, session *keystone.Sessio
 	return j.is(verdict.StateRefusedUnexplained, "")
 }
 
-// usable finds a user that is gone or disabled.
-func (j *judgement) usable(ctx context.Context, session *keystone.Session, userID string) (bool, error) {
+// ended tells whether a time is over, on Keystone's clock since Keystone ends things by it: ours may be
+// minutes off.
+func (j *judgement) ended(session *keystone.Session, at *time.Time) bool {
+	return at != nil && !j.clock.Now().Add(session.Skew()).Before(*at)
+}
+
+// korcUser is K-ORC's User of a KeystoneUser beside the order, nil while there is none with an id.
+func (j *judgement) korcUser(ctx context.Context, name string) (*orcv1alpha1.User, error) {
+	user, err := order.KORCUser(ctx, j.live, j.plane.Namespace, order.Key{Namespace: j.order.GetNamespace(), Name: name})
+	switch {
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case user.Status.ID == nil:
+		return nil, nil
+	}
+	return user, nil
+}
+
+// usable reads a user, and is nil for one that is gone or disabled.
+func (j *judgement) usable(ctx context.Context, session *keystone.Session, userID string) (*keystone.User, error) {
 	user, err := session.User(ctx, userID)
 	switch {
 	case keystone.IsGone(err):
-		return false, j.is(verdict.StateNotReady, "Keystone does not hold its user any more"+j.ready())
+		return nil, j.is(verdict.StateNotReady, "Keystone does not hold its user any more"+j.ready())
 	case err != nil:
-		return false, j.is(verdict.StateUnknown, string(keystone.Classify(err)))
+		return nil, j.is(verdict.StateUnknown, string(keystone.Classify(err)))
 	case !user.Enabled:
-		return false, j.is(verdict.StateUserDisabled, "")
+		return nil, j.is(verdict.StateUserDisabled, "")
 	}
-	return true, nil
+	return user, nil
 }
 
-// refusals are conditions of an order under which it makes no new credential.
+// refusals are reasons of an order's first condition under which it makes no new credential or password.
 var refusals = []string{
 	v1alpha1.ReasonNoRoleOnProject, v1alpha1.ReasonUserNotFound, v1alpha1.ReasonProjectNotFound, v1alpha1.ReasonControlPlaneMismatch,
+	v1alpha1.ReasonServiceAccountCollision, v1alpha1.ReasonServiceAccountsFailed,
 }
 
-func (j *judgement) dead(o *v1alpha1.KeystoneApplicationCredential, id string, state verdict.State) error {
-	condition := meta.FindStatusCondition(o.Status.Conditions, v1alpha1.ConditionCredentialReady)
+// refused tells whether a condition of the order is one of these, and says so.
+func (j *judgement) refused(kind string) bool {
+	condition := meta.FindStatusCondition(*j.order.GetConditions(), kind)
+	if condition == nil || !slices.Contains(refusals, condition.Reason) {
+		return false
+	}
+	j.State, j.Detail = verdict.StateNotReady, kind+" is "+string(condition.Status)+": "+condition.Reason
+	return true
+}
+
+const underWay = "a rotation is under way"
+
+func (j *judgement) replace(o *v1alpha1.KeystoneApplicationCredential, id string, state verdict.State) error {
 	switch {
-	case condition != nil && slices.Contains(refusals, condition.Reason):
-		return j.is(verdict.StateNotReady, v1alpha1.ConditionCredentialReady+" is "+string(condition.Status)+": "+condition.Reason)
+	case j.refused(v1alpha1.ConditionCredentialReady):
+		return nil
 	case o.Status.CredentialID != id:
-		return j.is(verdict.StateNotReady, "a rotation is under way")
+		return j.is(verdict.StateNotReady, underWay)
 	}
 	if held := o.Status.PreviousCredentialDeleteAt; state == verdict.StateExpired && held != nil {
 		// Keystone still counts an expired one, so the order waits; one that is gone it replaces at once.
 		j.RotatesAt = held.Time
 	}
-	j.credential, j.id = o, id
+	j.delivered.dead = &dead{order: o, name: id}
 	return j.is(state, "")
 }
 
-// deadPassword never heals: Keystone does not tell a wrong password from a locked account, and a new password
-// for a locked one would be as useless and end every token of the user.
-func (j *judgement) deadPassword(ctx context.Context, session *keystone.Session, o *v1alpha1.KeystoneUser) error {
-	if o.Status.UserID == "" {
-		return j.is(verdict.StateNotReady, "Keystone has no user for it yet"+j.ready())
-	}
-	if usable, err := j.usable(ctx, session, o.Status.UserID); err != nil || !usable {
+// deadPassword tells apart why Keystone refuses a password. Its login asks for no project, so a missing role
+// is no reason, and what is left is cured by a new password: this one was changed, or has expired. A locked
+// account looks the same; see docs/decisions/0007.
+func (j *judgement) deadPassword(ctx context.Context, session *keystone.Session, o *v1alpha1.KeystoneUser, password string) error {
+	managed, err := j.korcUser(ctx, o.Name)
+	if err != nil {
 		return err
 	}
-	return j.is(verdict.StateRefusedUnexplained, "the account may be locked; else raise spec.passwordGeneration")
+	if managed == nil {
+		return j.is(verdict.StateNotReady, "Keystone has no user for it yet"+j.ready())
+	}
+	user, err := j.usable(ctx, session, *managed.Status.ID)
+	if err != nil || user == nil || j.refused(v1alpha1.ConditionUserReady) {
+		return err
+	}
+	generation, name := keystoneuser.PasswordInUse(order.KeyOf("", o), managed)
+	secret := &corev1.Secret{}
+	if generation > 0 {
+		if _, err := j.get(ctx, types.NamespacedName{Namespace: managed.Namespace, Name: name}, secret); err != nil {
+			return err
+		}
+	}
+	if generation == 0 || string(secret.Data[keystoneuser.PasswordKey]) != password {
+		return j.is(verdict.StateNotReady, underWay+j.ready())
+	}
+	j.delivered.dead = &dead{order: o, name: strconv.FormatInt(generation, 10)}
+	if j.ended(session, user.PasswordExpiresAt) {
+		return j.is(verdict.StateExpired, "")
+	}
+	return j.is(verdict.StatePasswordRefused, "")
 }
 
 // ready says in brackets' words why an order is not Ready. The reason only: a message can quote Keystone.

@@ -13,9 +13,11 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	orcv1alpha1 "github.com/k-orc/openstack-resource-controller/v2/api/v1alpha1"
+
 	agents "github.com/c5c3/c5c3-operator/api/agentprimitives/v1alpha1"
 	"github.com/c5c3/c5c3-operator/api/v1alpha1"
-	"github.com/c5c3/c5c3-operator/controllers/keystoneapplicationcredential"
+	"github.com/c5c3/c5c3-operator/controllers/keystoneuser"
 	"github.com/c5c3/c5c3-operator/controllers/order"
 	"github.com/c5c3/c5c3-operator/controllers/order/ordertest"
 	"github.com/c5c3/c5c3-operator/internal/clouds"
@@ -39,6 +41,11 @@ func newDelivery(t *testing.T) *world {
 	}
 	plane := v1alpha1.ControlPlaneRefSpec{Namespace: ordertest.PlaneNamespace, Name: ordertest.PlaneName}
 	w.must(w.client.Create(t.Context(), &v1alpha1.KeystoneUser{ObjectMeta: named("workflow"), Spec: v1alpha1.KeystoneUserSpec{ControlPlaneRef: plane}, Status: v1alpha1.KeystoneUserStatus{UserID: "u-1"}}))
+	w.must(w.client.Create(t.Context(), &orcv1alpha1.User{
+		ObjectMeta: korcUser,
+		Spec:       orcv1alpha1.UserSpec{Resource: &orcv1alpha1.UserResourceSpec{PasswordRef: ptr.To(orcv1alpha1.KubernetesNameRef(passwordSecret.Name))}},
+		Status:     orcv1alpha1.UserStatus{ID: ptr.To("u-1"), Resource: &orcv1alpha1.UserResourceStatus{AppliedPasswordRef: passwordSecret.Name}},
+	}))
 	w.must(w.client.Create(t.Context(), &v1alpha1.KeystoneApplicationCredential{
 		ObjectMeta: named(robot),
 		Spec:       v1alpha1.KeystoneApplicationCredentialSpec{ControlPlaneRef: plane, UserRef: v1alpha1.OrderRef{Name: "workflow"}, ProjectRef: v1alpha1.OrderRef{Name: "p"}},
@@ -106,6 +113,22 @@ func expiringAt(d time.Duration) func(*world) {
 	}
 }
 
+// korcUser is K-ORC's object of the KeystoneUser "workflow".
+var korcUser = metav1.ObjectMeta{Namespace: ordertest.PlaneNamespace, Name: ordertest.Child(order.UserKind, "workflow", "user").Name}
+
+// passwordSecret holds its password, which is of the third generation.
+var passwordSecret = metav1.ObjectMeta{Namespace: ordertest.PlaneNamespace, Name: ordertest.Child(order.UserKind, "workflow", "password-v3").Name}
+
+// statusNames has the KeystoneUser's status name another user, as whoever may write it could.
+func statusNames(id string) func(*world) {
+	return func(w *world) {
+		user := &v1alpha1.KeystoneUser{}
+		w.must(w.client.Get(w.t.Context(), key("workflow"), user))
+		user.Status.UserID = id
+		w.must(w.client.Status().Update(w.t.Context(), user))
+	}
+}
+
 func TestDelivered(t *testing.T) {
 	faulty := func(fault func(http.ResponseWriter, *http.Request) bool) func(*world) {
 		return func(w *world) { w.keystone.With(func() { w.keystone.Fault = fault }) }
@@ -125,7 +148,10 @@ func TestDelivered(t *testing.T) {
 		"it_was_revoked_in_a_grace_period": {both(revoked, orderIs(func(s *v1alpha1.KeystoneApplicationCredentialStatus) {
 			s.PreviousCredentialDeleteAt = &metav1.Time{Time: time.Date(2026, 3, 1, 18, 0, 0, 0, time.UTC)}
 		})), "Open", "HealingByRotation", "within a minute"},
-		"the_role_is_missing":      {func(w *world) { w.keystone.Grant("p-1", "u-1", "r-member", false) }, "Refused", "NotUpdatable", "no role"},
+		"the_role_is_missing": {func(w *world) { w.keystone.Grant("p-1", "u-1", "r-member", false) }, "Refused", "NotUpdatable", "no role"},
+		"the_role_is_missing_and_the_status_names_another_user": {both(func(w *world) { w.keystone.Grant("p-1", "u-1", "r-member", false) }, statusNames("u-admin")), "Refused", "NotUpdatable", "no role"},
+		"it_was_revoked_and_the_status_names_nobody":            {both(revoked, statusNames("")), "Open", "HealingByRotation", ""},
+		"korc_has_no_user":         {both(revoked, deleting(&orcv1alpha1.User{ObjectMeta: korcUser})), "Refused", "NotUpdatable", "not there"},
 		"the_user_is_disabled":     {func(w *world) { w.keystone.With(func() { w.keystone.Users["u-1"].Disabled = true }) }, "Refused", "NotUpdatable", "disabled"},
 		"the_user_is_gone":         {func(w *world) { w.keystone.With(func() { delete(w.keystone.Users, "u-1") }); revoked(w) }, "Refused", "NotUpdatable", "does not hold its user"},
 		"another_secret":           {credential(func(c *ordertest.FakeCredential) { c.Secret = "x" }), "Refused", "NotUpdatable", "generation"},
@@ -170,7 +196,7 @@ func TestDelivered(t *testing.T) {
 			if verdict.AsksHuman(status.Determination) {
 				t.Error("a human is asked for what an order would overwrite")
 			}
-			if want := c.phase == agents.PhaseOpen; want != (w.order().Annotations[keystoneapplicationcredential.RotateAnnotation] == robotID) {
+			if want := c.phase == agents.PhaseOpen; want != (w.order().Annotations[order.RotateAnnotation] == robotID) {
 				t.Errorf("the order's annotations are %v", w.order().Annotations)
 			}
 			if all := w.log.String() + strings.Join(w.events, "\n") + status.Reason; strings.Contains(all, robotSecret) {
@@ -255,7 +281,7 @@ func TestHealing(t *testing.T) {
 	w.fail = nil
 	w.wants(w.status("r"), "Open", "HealingByRotation")
 	w.wants(w.pass("r"), "Open", "HealingByRotation")
-	if got := w.order().Annotations[keystoneapplicationcredential.RotateAnnotation]; got != robotID {
+	if got := w.order().Annotations[order.RotateAnnotation]; got != robotID {
 		t.Fatalf("the order is asked to rotate %q", got)
 	}
 	// Another session waits for the same.
@@ -269,7 +295,7 @@ func TestHealing(t *testing.T) {
 	status := w.pass("r")
 	w.wants(status, "Fulfilled", "HealingByRotation")
 	w.wants(w.pass("s"), "Fulfilled", "HealingByRotation")
-	if got := w.order().Annotations[keystoneapplicationcredential.RotateAnnotation]; got != robotID {
+	if got := w.order().Annotations[order.RotateAnnotation]; got != robotID {
 		t.Errorf("the order is asked to rotate %q, which works", got)
 	}
 }
@@ -287,47 +313,172 @@ func TestHealing_that_takes_too_long(t *testing.T) {
 	}
 }
 
-// A password is judged and never rotated for a claim.
+const (
+	userDelivery = "workflow-credentials"
+	userPassword = "a-password-that-nobody-may-see"
+)
+
+// newPasswordDelivery is a world in which the agent's credential "keystone" is the password that the order
+// "workflow" delivers, and works.
+func newPasswordDelivery(t *testing.T) *world {
+	t.Helper()
+	w := newDelivery(t)
+	w.keystone.With(func() { w.keystone.Users["u-1"].Password = userPassword })
+	userIs(func(s *v1alpha1.KeystoneUserStatus) {
+		s.PasswordGeneration, s.SecretName, s.SecretKeys = 3, userDelivery, []string{order.CloudsKey, "password"}
+	})(w)
+	w.must(w.client.Create(t.Context(), &corev1.Secret{ObjectMeta: passwordSecret, Data: map[string][]byte{"password": []byte(userPassword)}}))
+	w.holdsPassword(userPassword)
+	bot := &agents.AgentIdentity{}
+	w.must(w.client.Get(t.Context(), key("bot"), bot))
+	for i := range bot.Spec.Credentials {
+		if bot.Spec.Credentials[i].Name == "keystone" {
+			bot.Spec.Credentials[i].Static.SecretRef = agents.SecretKeyReference{Name: userDelivery, Key: "password"}
+		}
+	}
+	w.must(w.client.Update(t.Context(), bot))
+	return w
+}
+
+// holdsPassword writes the delivered Secret and its source, as the order does.
+func (w *world) holdsPassword(password string) {
+	w.t.Helper()
+	document, err := clouds.Render(order.CloudName, clouds.Cloud{AuthURL: w.keystone.URL, Password: &clouds.PasswordAuth{Username: "workflow", UserDomainName: "Default", Password: password}})
+	w.must(err)
+	source := ordertest.Child(order.UserKind, "workflow", order.SourceChild)
+	delivered := &corev1.Secret{ObjectMeta: named(userDelivery), Data: map[string][]byte{order.CloudsKey: document, "password": []byte(password)}}
+	delivered.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "KeystoneUser", Name: "workflow", UID: "workflow-uid", Controller: ptr.To(true)}}
+	for _, secret := range []*corev1.Secret{delivered, {ObjectMeta: metav1.ObjectMeta{Namespace: source.Namespace, Name: source.Name}, Data: map[string][]byte{order.CloudsKey: document}}} {
+		w.must(client.IgnoreNotFound(w.client.Delete(w.t.Context(), secret.DeepCopy())))
+		w.must(w.client.Create(w.t.Context(), secret))
+	}
+}
+
+func (w *world) user() *v1alpha1.KeystoneUser {
+	w.t.Helper()
+	user := &v1alpha1.KeystoneUser{}
+	w.must(w.client.Get(w.t.Context(), key("workflow"), user))
+	return user
+}
+
+// userIs changes the status of the KeystoneUser.
+func userIs(change func(*v1alpha1.KeystoneUserStatus)) func(*world) {
+	return func(w *world) {
+		user := w.user()
+		change(&user.Status)
+		w.must(w.client.Status().Update(w.t.Context(), user))
+	}
+}
+
+// keystoneUser changes the user in Keystone.
+func keystoneUser(change func(*ordertest.FakeUser)) func(*world) {
+	return func(w *world) { w.keystone.With(func() { change(w.keystone.Users["u-1"]) }) }
+}
+
+// korcIs changes K-ORC's object of the user.
+func korcIs(change func(*orcv1alpha1.User)) func(*world) {
+	return func(w *world) {
+		managed := &orcv1alpha1.User{}
+		w.must(w.client.Get(w.t.Context(), types.NamespacedName{Namespace: korcUser.Namespace, Name: korcUser.Name}, managed))
+		change(managed)
+		w.must(w.client.Update(w.t.Context(), managed))
+	}
+}
+
 func TestDelivered_password(t *testing.T) {
+	changed := keystoneUser(func(u *ordertest.FakeUser) { u.Password = "by hand" })
+	expiringIn := func(d time.Duration) func(*world) {
+		return func(w *world) {
+			at := w.clock.Now().Add(d)
+			keystoneUser(func(u *ordertest.FakeUser) { u.PasswordExpiresAt = at })(w)
+		}
+	}
 	for name, c := range map[string]struct {
-		given         func(*world)
-		determination string
-		says          string
+		given                func(*world)
+		phase, determination string
+		says                 string
 	}{
-		"it_works":             {func(*world) {}, "CredentialLive", ""},
-		"it_is_refused":        {func(w *world) { w.keystone.With(func() { w.keystone.Users["u-1"].Password = "x" }) }, "NotUpdatable", "passwordGeneration"},
-		"the_user_is_disabled": {func(w *world) { w.keystone.With(func() { w.keystone.Users["u-1"].Disabled = true }) }, "NotUpdatable", "disabled"},
-		"the_user_is_gone":     {func(w *world) { w.keystone.With(func() { delete(w.keystone.Users, "u-1") }) }, "NotUpdatable", "does not hold its user"},
-		"keystone_is_down":     {func(w *world) { w.keystone.Down(true) }, "Unverified", ""},
+		"it_works":                               {func(*world) {}, "Refused", "CredentialLive", ""},
+		"it_works_and_calls_are_refused":         {reporting("mcpserver/keystone"), "Refused", "CredentialLive", ""},
+		"it_was_changed_by_hand":                 {changed, "Open", "HealingByRotation", "does not take the password"},
+		"it_has_expired":                         {expiringIn(-time.Second), "Open", "HealingByRotation", "has expired"},
+		"it_expires_soon":                        {expiringIn(time.Minute), "Refused", "CredentialLive", ""},
+		"it_has_expired_on_keystones_clock_only": {both(expiringIn(5*time.Minute), skewed(10*time.Minute)), "Open", "HealingByRotation", "has expired"},
+		"it_has_expired_on_our_clock_only":       {both(expiringIn(-5*time.Minute), skewed(-10*time.Minute)), "Refused", "CredentialLive", ""},
+		"the_user_is_disabled":                   {both(changed, keystoneUser(func(u *ordertest.FakeUser) { u.Disabled = true })), "Refused", "NotUpdatable", "disabled"},
+		"the_user_is_gone":                       {func(w *world) { w.keystone.With(func() { delete(w.keystone.Users, "u-1") }) }, "Refused", "NotUpdatable", "does not hold its user"},
+		"the_status_names_another_user":          {both(keystoneUser(func(u *ordertest.FakeUser) { u.Disabled = true }), statusNames("u-admin")), "Refused", "NotUpdatable", "disabled"},
+		"korc_has_no_user":                       {both(changed, deleting(&orcv1alpha1.User{ObjectMeta: korcUser})), "Refused", "NotUpdatable", "no user"},
+		"it_is_edited":                           {both(changed, func(w *world) { w.changes(userDelivery, "password", "x") }), "Refused", "NotUpdatable", "changed the delivered Secret"},
+		"the_next_one_is_being_set": {both(changed, korcIs(func(u *orcv1alpha1.User) {
+			u.Spec.Resource.PasswordRef = ptr.To(orcv1alpha1.KubernetesNameRef(ordertest.Child(order.UserKind, "workflow", "password-v4").Name))
+		})), "Refused", "NotUpdatable", "under way"},
+		"the_next_one_is_set_and_not_delivered": {both(changed, func(w *world) {
+			w.must(w.client.Create(w.t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: korcUser.Namespace, Name: ordertest.Child(order.UserKind, "workflow", "password-v4").Name}, Data: map[string][]byte{"password": []byte("next")}}))
+			korcIs(func(u *orcv1alpha1.User) {
+				next := ordertest.Child(order.UserKind, "workflow", "password-v4").Name
+				u.Spec.Resource.PasswordRef, u.Status.Resource.AppliedPasswordRef = ptr.To(orcv1alpha1.KubernetesNameRef(next)), next
+			})(w)
+		}), "Refused", "NotUpdatable", "under way"},
+		"its_secret_is_lost": {both(changed, deleting(&corev1.Secret{ObjectMeta: passwordSecret})), "Refused", "NotUpdatable", "under way"},
+		"the_order_is_refused": {both(changed, userIs(func(s *v1alpha1.KeystoneUserStatus) {
+			s.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionUserReady, Status: "False", Reason: v1alpha1.ReasonServiceAccountCollision, LastTransitionTime: metav1.Now()}}
+		})), "Refused", "NotUpdatable", "ServiceAccountCollision"},
+		"keystone_is_down": {both(changed, func(w *world) { w.keystone.Down(true) }), "Refused", "Unverified", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newDelivery(t)
-			user := &v1alpha1.KeystoneUser{}
-			w.must(w.client.Get(t.Context(), key("workflow"), user))
-			user.Status.SecretName, user.Status.SecretKeys = "workflow-credentials", []string{order.CloudsKey, "password"}
-			w.must(w.client.Status().Update(t.Context(), user))
-			document, err := clouds.Render(order.CloudName, clouds.Cloud{AuthURL: w.keystone.URL, Password: &clouds.PasswordAuth{Username: "workflow", UserDomainName: "Default", Password: "p"}})
-			w.must(err)
-			source := ordertest.Child(order.UserKind, "workflow", order.SourceChild)
-			w.must(w.client.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: source.Namespace, Name: source.Name}, Data: map[string][]byte{order.CloudsKey: document}}))
-			secret := &corev1.Secret{ObjectMeta: named("workflow-credentials"), Data: map[string][]byte{order.CloudsKey: document, "password": []byte("p")}}
-			secret.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "KeystoneUser", Name: "workflow", UID: "workflow-uid", Controller: ptr.To(true)}}
-			w.must(w.client.Create(t.Context(), secret))
-			bot := &agents.AgentIdentity{}
-			w.must(w.client.Get(t.Context(), key("bot"), bot))
-			for i := range bot.Spec.Credentials {
-				if bot.Spec.Credentials[i].Name == "keystone" {
-					bot.Spec.Credentials[i].Static.SecretRef = agents.SecretKeyReference{Name: "workflow-credentials", Key: "password"}
-				}
-			}
-			w.must(w.client.Update(t.Context(), bot))
+			w := newPasswordDelivery(t)
 			c.given(w)
 			w.files("r", session, "mcpserver/keystone")
 			status := w.pass("r")
-			w.wants(status, "Refused", c.determination)
+			w.wants(status, c.phase, c.determination)
 			if !strings.Contains(status.Reason, c.says) {
 				t.Errorf("the reason does not say %q: %s", c.says, status.Reason)
 			}
+			asked := ""
+			if c.phase == agents.PhaseOpen {
+				asked = keystoneuser.DeadPassword(3, w.clock.Now())
+			}
+			if got := w.user().Annotations[order.RotateAnnotation]; got != asked {
+				t.Errorf("the order is asked to replace %q, want %q", got, asked)
+			}
+			if all := w.log.String() + strings.Join(w.events, "\n") + status.Reason; strings.Contains(all, userPassword) {
+				t.Errorf("the password is in a text: %s", all)
+			}
 		})
 	}
+}
+
+func TestHealing_a_password(t *testing.T) {
+	w := newPasswordDelivery(t)
+	keystoneUser(func(u *ordertest.FakeUser) { u.Password = "by hand" })(w)
+	// An earlier claim about the same generation was wrong then; it must not swallow this one.
+	user := w.user()
+	user.Annotations = map[string]string{order.RotateAnnotation: keystoneuser.DeadPassword(3, w.clock.Now().Add(-time.Hour))}
+	w.must(w.client.Update(t.Context(), user))
+	w.files("r", session, "mcpserver/keystone")
+	w.fail = func(call string) error {
+		if strings.HasPrefix(call, "patch *v1alpha1.KeystoneUser") {
+			return errAPI
+		}
+		return nil
+	}
+	if _, err := w.try("r"); err == nil {
+		t.Fatal("it does not come back")
+	}
+	w.fail = nil
+	asked := keystoneuser.DeadPassword(3, w.clock.Now())
+	w.clock.SetTime(w.clock.Now().Add(time.Minute))
+	w.wants(w.pass("r"), "Open", "HealingByRotation")
+	if got := w.user().Annotations[order.RotateAnnotation]; got != asked {
+		t.Fatalf("the order is asked to replace %q, want %q", got, asked)
+	}
+	// The order is asked once, also when its status is ahead of its Secret.
+	userIs(func(s *v1alpha1.KeystoneUserStatus) { s.PasswordGeneration, s.SecretName = 4, "" })(w)
+	w.wants(w.pass("r"), "Open", "HealingByRotation")
+	if got := w.user().Annotations[order.RotateAnnotation]; got != asked {
+		t.Fatalf("the order is asked to replace %q as well", got)
+	}
+	w.holdsPassword("the next one")
+	w.wants(w.pass("r"), "Fulfilled", "HealingByRotation")
 }

@@ -3,46 +3,79 @@ package credentialupdaterequest
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	agents "github.com/c5c3/c5c3-operator/api/agentprimitives/v1alpha1"
 	"github.com/c5c3/c5c3-operator/api/v1alpha1"
-	"github.com/c5c3/c5c3-operator/controllers/keystoneapplicationcredential"
+	"github.com/c5c3/c5c3-operator/controllers/keystoneuser"
+	"github.com/c5c3/c5c3-operator/controllers/order"
 )
 
-// heal asks an order to replace a dead credential. It names the id, so that asking twice rotates once, and
-// the order finds out by itself whether it is dead: this is a request, as all annotations are.
-func (r *reconciler) heal(ctx context.Context, o *v1alpha1.KeystoneApplicationCredential, id string) error {
-	if o.Annotations[keystoneapplicationcredential.RotateAnnotation] == id {
+// dead is what an order delivers and Keystone does not take any more.
+type dead struct {
+	order order.Object
+	// name is an application credential's id, or a password's generation.
+	name string
+}
+
+// heal asks an order to replace what is dead. It names it, so that asking twice rotates once, and the order
+// finds out by itself whether that is so: this is a request, as all annotations are.
+func (r *reconciler) heal(ctx context.Context, request *agents.CredentialUpdateRequest, d dead) error {
+	value, asked := d.name, d.order.GetAnnotations()[order.RotateAnnotation]
+	if _, ok := d.order.(*v1alpha1.KeystoneUser); ok {
+		generation, err := strconv.ParseInt(d.name, 10, 64)
+		if err != nil {
+			return fmt.Errorf("password generation %q: %w", d.name, err)
+		}
+		// A claim that came later is left: it says the same, and two requests would else take turns.
+		value = keystoneuser.DeadPassword(generation, request.Status.OpenedAt.Time)
+		if _, claimed, ok := keystoneuser.ParseDeadPassword(asked); ok && !claimed.Before(request.Status.OpenedAt.Truncate(time.Second)) {
+			return nil
+		}
+	}
+	if asked == value {
 		return nil
 	}
-	changed := o.DeepCopy()
-	if changed.Annotations == nil {
-		changed.Annotations = map[string]string{}
+	changed, _ := d.order.DeepCopyObject().(order.Object)
+	annotations := changed.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
 	}
-	changed.Annotations[keystoneapplicationcredential.RotateAnnotation] = id
-	if err := r.client.Patch(ctx, changed, client.MergeFrom(o)); err != nil {
-		return fmt.Errorf("asking KeystoneApplicationCredential %s/%s to rotate: %w", o.Namespace, o.Name, err)
+	annotations[order.RotateAnnotation] = value
+	changed.SetAnnotations(annotations)
+	if err := r.client.Patch(ctx, changed, client.MergeFrom(d.order)); err != nil {
+		return fmt.Errorf("asking %T %s/%s to rotate: %w", d.order, d.order.GetNamespace(), d.order.GetName(), err)
 	}
 	return nil
 }
 
 // healAgain asks again while the Secret is still the old one, in case the first time failed. The Secret of a
-// rotation that is on its way is unchanged too, but its order's id is not the dead one any more.
-func (r *reconciler) healAgain(ctx context.Context, secret *corev1.Secret) error {
+// rotation that is on its way is unchanged too, but its order is further, or was asked.
+func (r *reconciler) healAgain(ctx context.Context, request *agents.CredentialUpdateRequest, secret *corev1.Secret) error {
 	placed, _, err := r.deliveredOrder(ctx, secret)
 	if err != nil {
 		return err
 	}
-	o, ok := placed.(*v1alpha1.KeystoneApplicationCredential)
-	if !ok || o.Status.SecretName != secret.Name || o.Status.CredentialID == "" {
-		return nil
-	}
-	for _, value := range secret.Data {
-		if string(value) == o.Status.CredentialID {
-			return r.heal(ctx, o, o.Status.CredentialID)
+	switch o := placed.(type) {
+	case *v1alpha1.KeystoneApplicationCredential:
+		if o.Status.SecretName != secret.Name || o.Status.CredentialID == "" {
+			return nil
+		}
+		for _, value := range secret.Data {
+			if string(value) == o.Status.CredentialID {
+				return r.heal(ctx, request, dead{order: o, name: o.Status.CredentialID})
+			}
+		}
+	case *v1alpha1.KeystoneUser:
+		// The generation of the status is that of the Secret, until the Secret changes. Nothing is proven by
+		// it: the order knows its password, and asks Keystone before it changes it.
+		if generation := o.Status.PasswordGeneration; generation > 0 && request.Status.OpenedAt != nil {
+			return r.heal(ctx, request, dead{order: o, name: strconv.FormatInt(generation, 10)})
 		}
 	}
-	return nil // the order is further than this reading of its Secret
+	return nil
 }

@@ -28,7 +28,7 @@ func (r *reconciler) attend(ctx context.Context, request *v1alpha1.CredentialUpd
 		return reconcile.Result{}, r.settle(ctx, request, v1alpha1.PhaseExpired, expired(request.Status))
 	}
 	if request.Status.Determination == v1alpha1.DeterminationHealingByRotation && secret != nil {
-		if err := r.healAgain(ctx, secret); err != nil {
+		if err := r.healAgain(ctx, request, secret); err != nil {
 			return reconcile.Result{}, err
 		}
 	}

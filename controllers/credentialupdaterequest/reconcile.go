@@ -137,7 +137,7 @@ func (c *claim) record(ctx context.Context, decided *decision) (reconcile.Result
 	case v1alpha1.PhaseOpen:
 		if decided.Determination == v1alpha1.DeterminationHealingByRotation {
 			// After the status, so that a crash in between leaves a request that will ask again.
-			if err := c.heal(ctx, c.delivered.credential, c.delivered.id); err != nil {
+			if err := c.heal(ctx, c.request, *c.delivered.dead); err != nil {
 				return reconcile.Result{}, err
 			}
 		}

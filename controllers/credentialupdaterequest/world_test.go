@@ -28,6 +28,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	orcv1alpha1 "github.com/k-orc/openstack-resource-controller/v2/api/v1alpha1"
+
 	agents "github.com/c5c3/c5c3-operator/api/agentprimitives/v1alpha1"
 	"github.com/c5c3/c5c3-operator/api/v1alpha1"
 	"github.com/c5c3/c5c3-operator/controllers/order"
@@ -68,7 +70,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	w.answers(http.StatusUnauthorized)
 
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, agents.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, agents.AddToScheme, orcv1alpha1.AddToScheme} {
 		w.must(add(scheme))
 	}
 	w.client = fake.NewClientBuilder().WithScheme(scheme).

@@ -31,11 +31,6 @@ import (
 // +kubebuilder:rbac:groups=external-secrets.io,resources=pushsecrets,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=external-secrets.io,resources=secretstores;clustersecretstores,verbs=list;watch
 
-// RotateAnnotation, on an order, names the id of a delivered credential that is said to be dead. The
-// order replaces it when that id is still the live one and Keystone says that it is gone. It is an
-// annotation and not a raised spec.credentialGeneration, so that asking twice rotates once.
-const RotateAnnotation = "c5c3.io/rotate-credential"
-
 type reconciler struct{}
 
 var _ order.Steps = reconciler{}

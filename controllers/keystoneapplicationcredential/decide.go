@@ -6,10 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
-	orcv1alpha1 "github.com/k-orc/openstack-resource-controller/v2/api/v1alpha1"
-
 	"github.com/c5c3/c5c3-operator/controllers/order"
 	"github.com/c5c3/c5c3-operator/internal/clouds"
 	"github.com/c5c3/c5c3-operator/internal/keystone"
@@ -96,17 +92,14 @@ func (s *state) proof(ctx context.Context) (map[string]keystone.ApplicationCrede
 	return session.Proof(ctx, userID, s.Child(credentialPrefix))
 }
 
-// keystoneUser is the Keystone id of the ordered user, from K-ORC's object in the ControlPlane's
-// namespace. The id in the user order's status says the same, but whoever may write a status on the
-// order's cluster could have the operator ask about somebody else, and take the silence for proof.
+// keystoneUser is the Keystone id of the ordered user, from K-ORC's object and not from the order's status.
 func (s *state) keystoneUser(ctx context.Context) (string, error) {
-	user := &orcv1alpha1.User{}
-	key := types.NamespacedName{Namespace: s.ChildNamespace(), Name: s.UserChild(s.user.Name, "user")}
-	if err := s.Management.Get(ctx, key, user); err != nil {
-		return "", fmt.Errorf("reading K-ORC's User %s: %w", key, err)
+	user, err := order.KORCUser(ctx, s.Management, s.ChildNamespace(), s.UserKey(s.user.Name))
+	if err != nil {
+		return "", err
 	}
 	if user.Status.ID == nil {
-		return "", fmt.Errorf("K-ORC's User %s reports no Keystone id yet", key)
+		return "", fmt.Errorf("K-ORC's User %s/%s reports no Keystone id yet", user.Namespace, user.Name)
 	}
 	return *user.Status.ID, nil
 }

@@ -110,7 +110,7 @@ func (s *state) read(ctx context.Context, live bool) error {
 		Keystone:    map[int64]rotation.Existence{},
 		Logins:      map[int64]rotation.Login{},
 		StoreReady:  storeReady,
-		RotateID:    s.order.Annotations[RotateAnnotation],
+		RotateID:    s.order.Annotations[order.RotateAnnotation],
 	}
 	for _, object := range values {
 		if generation, ok := generationOf(object.GetName(), s.Child(secretPrefix)); ok {

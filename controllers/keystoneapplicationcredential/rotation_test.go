@@ -653,7 +653,7 @@ func TestHealingAnnotation(t *testing.T) {
 	id := w.status().CredentialID
 	annotate := func(id string) {
 		o := w.order()
-		o.Annotations = map[string]string{RotateAnnotation: id}
+		o.Annotations = map[string]string{order.RotateAnnotation: id}
 		w.must(w.client.Update(t.Context(), o))
 		w.settle()
 	}

@@ -160,9 +160,7 @@ func (s *state) revokeAll(ctx context.Context) (gone bool, err error) {
 // name in the mint document. Both live in the ControlPlane's namespace (see keystoneUser). A user that
 // Keystone does not have took its credentials along.
 func (s *state) userIDs(ctx context.Context, session *keystone.Session) ([]string, error) {
-	korcUser := &orcv1alpha1.User{}
-	key := types.NamespacedName{Namespace: s.ChildNamespace(), Name: s.UserChild(s.order.Spec.UserRef.Name, "user")}
-	err := s.Live.Get(ctx, key, korcUser)
+	korcUser, err := order.KORCUser(ctx, s.Live, s.ChildNamespace(), s.UserKey(s.order.Spec.UserRef.Name))
 	if err == nil && korcUser.Status.ID != nil {
 		return []string{*korcUser.Status.ID}, nil
 	}

@@ -117,10 +117,15 @@ func (w *fakeWorld) plane() []client.Object {
 			},
 			Status: orcv1alpha1.DomainStatus{ID: ptr.To("default")},
 		},
-		&externalsecrets.SecretStore{
-			ObjectMeta: metav1.ObjectMeta{Namespace: planeNamespace, Name: order.DefaultSecretStore},
-			Status:     externalsecrets.SecretStoreStatus{Conditions: []externalsecrets.StatusCondition{{Type: externalsecrets.ReadyCondition, Status: corev1.ConditionTrue}}},
-		},
+		readyStore(),
+	}
+}
+
+// readyStore is a store that takes pushes.
+func readyStore() *externalsecrets.SecretStore {
+	return &externalsecrets.SecretStore{
+		ObjectMeta: metav1.ObjectMeta{Namespace: planeNamespace, Name: order.DefaultSecretStore},
+		Status:     externalsecrets.SecretStoreStatus{Conditions: []externalsecrets.StatusCondition{{Type: externalsecrets.ReadyCondition, Status: corev1.ConditionTrue}}},
 	}
 }
 

@@ -21,19 +21,22 @@ type fakeKeystone struct {
 	next     int
 	down     bool
 	requests []string
+	// accepted and refused count the logins by user id.
+	accepted, refused map[string]int
 }
 
 type fakeUser struct {
 	name, password string
 	description    string
 	disabled       bool
+	locked         bool // as after too many wrong passwords
 }
 
 const fakeAdminID, fakeAdminPassword = "u-admin", "fake-admin-password"
 
 func newFakeKeystone(t *testing.T) *fakeKeystone {
 	t.Helper()
-	k := &fakeKeystone{users: map[string]*fakeUser{fakeAdminID: {name: "admin", password: fakeAdminPassword}}}
+	k := &fakeKeystone{accepted: map[string]int{}, refused: map[string]int{}, users: map[string]*fakeUser{fakeAdminID: {name: "admin", password: fakeAdminPassword}}}
 	k.Server = httptest.NewServer(k)
 	t.Cleanup(k.Close)
 	return k
@@ -64,6 +67,16 @@ func (k *fakeKeystone) find(name string) (id string) {
 		}
 	}
 	return id
+}
+
+func (k *fakeKeystone) acceptedLogins(id string) (count int) {
+	k.with(func() { count = k.accepted[id] })
+	return count
+}
+
+func (k *fakeKeystone) refusedLogins(id string) (count int) {
+	k.with(func() { count = k.refused[id] })
+	return count
 }
 
 func (k *fakeKeystone) has(id string) bool {
@@ -130,9 +143,14 @@ func (k *fakeKeystone) login(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewDecoder(r.Body).Decode(&body)
 	asked := body.Auth.Identity.Password.User
 	for id, user := range k.users {
-		if user.name != asked.Name || user.password != asked.Password || user.disabled {
+		if user.name != asked.Name {
 			continue
 		}
+		if user.password != asked.Password || user.disabled || user.locked {
+			k.refused[id]++
+			continue
+		}
+		k.accepted[id]++
 		w.Header().Set("X-Subject-Token", "fake-token-"+id)
 		fakeAnswer(w, http.StatusCreated, map[string]any{"token": map[string]any{
 			"user": map[string]any{"id": id}, "expires_at": time.Now().Add(time.Hour).UTC().Format(time.RFC3339),

@@ -527,7 +527,7 @@ func TestGenerationOf(t *testing.T) {
 		prefix + "password-v": 0, prefix + "password-v1a": 0, prefix + "password-v9223372036854775808": 0,
 		prefix + "source": 0, "password-v1": 0, "other-00000000-user-password-v1": 0, "": 0,
 	} {
-		if got := s.generationOf(name); got != want {
+		if got := generationOf(name, prefix+passwordChild); got != want {
 			t.Errorf("%q is generation %d, want %d", name, got, want)
 		}
 	}

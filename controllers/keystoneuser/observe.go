@@ -48,7 +48,7 @@ func (s *pass) current() int64 {
 	if s.seen.managed == nil || s.seen.managed.Spec.Resource == nil {
 		return 0
 	}
-	return s.generationOf(string(ptr.Deref(s.seen.managed.Spec.Resource.PasswordRef, "")))
+	return generationOf(string(ptr.Deref(s.seen.managed.Spec.Resource.PasswordRef, "")), s.Child(passwordChild))
 }
 
 // applied is the generation that K-ORC says it gave Keystone, 0 for none.
@@ -56,19 +56,19 @@ func (s *pass) applied() int64 {
 	if s.seen.managed == nil || s.seen.managed.Status.Resource == nil {
 		return 0
 	}
-	return s.generationOf(s.seen.managed.Status.Resource.AppliedPasswordRef)
+	return generationOf(s.seen.managed.Status.Resource.AppliedPasswordRef, s.Child(passwordChild))
 }
 
-// generationOf reads the generation from the name of a password Secret of the order, 0 for the name
-// of anything else.
-func (s *pass) generationOf(name string) int64 {
-	number, ok := strings.CutPrefix(name, s.Child(passwordChild))
+// generationOf reads the generation from the name of a password Secret, which is prefix and number; 0 for
+// the name of anything else.
+func generationOf(name, prefix string) int64 {
+	number, ok := strings.CutPrefix(name, prefix)
 	if !ok {
 		return 0
 	}
 	generation, err := strconv.ParseInt(number, 10, 64)
 	// "01" and "+1" are numbers, and not names that the operator gives.
-	if err != nil || generation < 1 || s.passwordName(generation) != name {
+	if err != nil || generation < 1 || strconv.FormatInt(generation, 10) != number {
 		return 0
 	}
 	return generation
@@ -149,7 +149,7 @@ func (s *pass) readPasswords(ctx context.Context, list lister) (map[int64][]byte
 		if !ok {
 			continue
 		}
-		if generation := s.generationOf(secret.Name); generation > 0 {
+		if generation := generationOf(secret.Name, s.Child(passwordChild)); generation > 0 {
 			passwords[generation] = secret.Data[passwordKey]
 		}
 	}

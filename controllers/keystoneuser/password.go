@@ -138,6 +138,7 @@ func (s *pass) input(ctx context.Context) (rotation.PasswordInput, *order.Outcom
 		Current:  s.current(),
 		Applied:  s.applied(),
 		Secrets:  map[int64]bool{},
+		Refused:  s.refused(ctx),
 	}
 	for generation, value := range s.seen.passwords {
 		input.Secrets[generation] = len(value) > 0

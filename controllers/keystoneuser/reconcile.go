@@ -21,6 +21,10 @@ type pass struct {
 	// ours is set when the name is taken in Keystone by a user that carries this order's mark: it
 	// was made before the K-ORC object was lost.
 	ours bool
+	// lookedInto is the password generation that Keystone was asked about on this pass because it is said to
+	// be dead, and foundDead whether that is so.
+	lookedInto int64
+	foundDead  bool
 	// notes are what whoever reads a fulfilled order should know.
 	notes []string
 }

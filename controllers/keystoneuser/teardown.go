@@ -111,7 +111,7 @@ func (s *pass) eachPassword(ctx context.Context, visit func(*corev1.Secret) erro
 	}
 	for _, child := range children {
 		secret, ok := child.(*corev1.Secret)
-		if !ok || s.generationOf(secret.Name) == 0 {
+		if !ok || generationOf(secret.Name, s.Child(passwordChild)) == 0 {
 			continue
 		}
 		if err := visit(secret); err != nil {

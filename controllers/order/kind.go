@@ -104,6 +104,12 @@ func (k Kind) Annotation(name string) string {
 	return "c5c3.io/" + strings.ToLower(k.Name) + "-" + name
 }
 
+// RotateAnnotation, on an order, names what it delivers that is said to be dead: the id of an application
+// credential, or a password generation as keystoneuser.DeadPassword writes it. The order asks Keystone by
+// itself, and replaces it when that is so and it is still the current one. It is an annotation and not a
+// raised generation in the spec, so that asking twice rotates once, and that GitOps has nothing to set back.
+const RotateAnnotation = "c5c3.io/rotate-credential"
+
 // Key names one order among all clusters. Cluster is empty for the management cluster.
 type Key struct {
 	Cluster, Namespace, Name string

@@ -9,6 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	orcv1alpha1 "github.com/k-orc/openstack-resource-controller/v2/api/v1alpha1"
 
 	"github.com/c5c3/c5c3-operator/api/v1alpha1"
 )
@@ -88,4 +91,17 @@ func (p *Pass) UserChild(user, discriminator string) string {
 // ProjectChild names a child of the KeystoneProject that the order names.
 func (p *Pass) ProjectChild(project, discriminator string) string {
 	return ProjectKind.Prefix(p.ProjectKey(project)) + discriminator
+}
+
+// KORCUser reads K-ORC's User of a KeystoneUser. namespace is the ControlPlane's. Its status holds the id
+// of the user in Keystone: the one in the order's own status says the same, but whoever may write a status
+// on the order's cluster could have the operator ask about somebody else, and take the answer for proof.
+// An error that it is not there is NotFound's.
+func KORCUser(ctx context.Context, reader client.Reader, namespace string, user Key) (*orcv1alpha1.User, error) {
+	found := &orcv1alpha1.User{}
+	key := types.NamespacedName{Namespace: namespace, Name: UserKind.Prefix(user) + "user"}
+	if err := reader.Get(ctx, key, found); err != nil {
+		return nil, fmt.Errorf("reading K-ORC's User %s: %w", key, err)
+	}
+	return found, nil
 }

@@ -4,8 +4,10 @@ package keystone
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/url"
+	"time"
 )
 
 // User is a user of Keystone.
@@ -18,6 +20,25 @@ type User struct {
 	Description string `json:"description"`
 	// Enabled users may log in.
 	Enabled bool `json:"enabled"`
+	// PasswordExpiresAt is when the password ends, on Keystone's clock; nil when it does not.
+	PasswordExpiresAt *time.Time `json:"-"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler: Keystone writes that time without a zone.
+func (u *User) UnmarshalJSON(data []byte) error {
+	type plain User
+	read := struct {
+		*plain
+		PasswordExpiresAt *moment `json:"password_expires_at"`
+	}{plain: (*plain)(u)}
+	if err := json.Unmarshal(data, &read); err != nil {
+		return err
+	}
+	u.PasswordExpiresAt = nil
+	if read.PasswordExpiresAt != nil {
+		u.PasswordExpiresAt = &read.PasswordExpiresAt.Time
+	}
+	return nil
 }
 
 // User looks a user up by id. IsGone(err) when Keystone itself says that there is none.

@@ -3,9 +3,11 @@
 package keystone
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestDeleteUser(t *testing.T) {
@@ -37,5 +39,30 @@ func TestDeleteUser(t *testing.T) {
 				t.Errorf("deleted %t, %v; want %t, %s", deleted, err, test.deleted, test.class)
 			}
 		})
+	}
+}
+
+// Keystone writes the time without a zone and means UTC.
+func TestUser_reads_when_its_password_expires(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"id": "u", "enabled": true, "password_expires_at": "2026-03-01T12:00:00.000000"}`: "2026-03-01T12:00:00Z",
+		`{"id": "u", "enabled": true, "password_expires_at": null}`:                         "",
+		`{"id": "u", "enabled": true}`:                                                      "",
+	} {
+		user := User{PasswordExpiresAt: new(time.Time)}
+		if err := json.Unmarshal([]byte(text), &user); err != nil || user.ID != "u" || !user.Enabled {
+			t.Errorf("%s is read as %+v, %v", text, user, err)
+			continue
+		}
+		got := ""
+		if user.PasswordExpiresAt != nil {
+			got = user.PasswordExpiresAt.Format(time.RFC3339)
+		}
+		if got != want {
+			t.Errorf("%s expires at %q, want %q", text, got, want)
+		}
+	}
+	if err := json.Unmarshal([]byte(`{"id": "u", "password_expires_at": "soon"}`), &User{}); err == nil {
+		t.Error("a time that is none was read")
 	}
 }

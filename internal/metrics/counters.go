@@ -51,7 +51,7 @@ func NewCounters(registry prometheus.Registerer) (*Counters, error) {
 // event that an alert waits for would be the one it misses.
 func (c *Counters) seed() {
 	causes := map[string][]rotation.Trigger{
-		user: {rotation.FirstCredential, rotation.GenerationRaised, rotation.ScheduleDue, rotation.SecretLost},
+		user: {rotation.FirstCredential, rotation.GenerationRaised, rotation.PasswordRefused, rotation.ScheduleDue, rotation.SecretLost},
 		applicationCredential: {
 			rotation.FirstCredential, rotation.UnderWay, rotation.LiveGone, rotation.SuccessorReplaced, rotation.GenerationRaised,
 			rotation.ScheduleDue, rotation.LiveExpired, rotation.SecretLost, rotation.ChildLost,

@@ -45,7 +45,7 @@ const values = `## Values of the labels
 
 - ` + "`kind`" + `: the order's kind, such as ` + "`KeystoneApplicationCredential`" + `.
 - ` + "`reason`" + `: a reason of a condition. The page of each kind lists its reasons with what to do.
-- ` + "`cause`" + ` of a start: ` + "`FirstCredential`, `GenerationRaised` (spec), `ScheduleDue`, `LiveExpired`, `LiveGone` (in Keystone), `SecretLost`, `ChildLost` (K-ORC's object), `SuccessorReplaced`, `UnderWay`" + `.
+- ` + "`cause`" + ` of a start: ` + "`FirstCredential`, `GenerationRaised` (spec), `ScheduleDue`, `LiveExpired`, `LiveGone` (in Keystone), `SecretLost`, `ChildLost` (K-ORC's object), `PasswordRefused` (by Keystone), `SuccessorReplaced`, `UnderWay`" + `.
 - ` + "`condition`" + `: a condition of the [ControlPlane](controlplane.md#conditions).
 - ` + "`operation`" + `: what was asked of Keystone, such as ` + "`login`" + `. ` + "`class`" + `: ` + "`OK`" + `, or what the failure means: ` + "`AuthenticationFailed`, `Forbidden`, `NotFound`, `Conflict`, `InvalidRequest`, `TLSVerificationFailed`, `CatalogEndpointMismatch`, `EndpointUnreachable`" + `.
 `

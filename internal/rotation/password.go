@@ -24,6 +24,9 @@ type PasswordInput struct {
 	Secrets map[int64]bool
 	// LastRotation is when the current generation was pointed to.
 	LastRotation *time.Time
+	// Refused: Keystone refused Current on this pass. It is asked only when somebody claims so, since a refused
+	// login counts towards locking the account.
+	Refused bool
 	// CredentialOrderDeleting: a credential order of this user is being deleted. K-ORC
 	// deletes its credentials with the user's password.
 	CredentialOrderDeleting bool
@@ -35,7 +38,7 @@ type PasswordPlan struct {
 	// Desired is the generation that the user should come to have. It never falls.
 	Desired int64
 	// Trigger is why Desired is not Current: FirstCredential, GenerationRaised,
-	// ScheduleDue, SecretLost or none.
+	// PasswordRefused, ScheduleDue, SecretLost or none.
 	Trigger Trigger
 	// CreateSecret is the generation whose password-v<N> must be given a generated value
 	// now; 0 for none. It is Desired, except that a Secret which K-ORC has yet to read
@@ -108,8 +111,10 @@ func (in PasswordInput) nextRotation(last *time.Time) *time.Time {
 	return &next
 }
 
-// desired: a scheduled rotation and a lost Secret wait until K-ORC has applied the
-// current password; a raised generation is desired at once and waits visibly.
+// desired: a refused password, a scheduled rotation and a lost Secret wait until K-ORC
+// has applied the current password; a raised generation is desired at once and waits
+// visibly. A refused one does not wait for a credential order that is being deleted:
+// K-ORC cannot delete its credentials with that password.
 func (in PasswordInput) desired(due bool) (int64, Trigger) {
 	settled := in.Applied == in.Current
 	switch {
@@ -119,6 +124,8 @@ func (in PasswordInput) desired(due bool) (int64, Trigger) {
 		return slices.Max(append(slices.Collect(maps.Keys(in.Secrets)), in.Declared)), FirstCredential
 	case in.Declared > in.Current:
 		return in.Declared, GenerationRaised
+	case settled && in.Refused:
+		return in.Current + 1, PasswordRefused
 	case settled && due && !in.CredentialOrderDeleting:
 		return in.Current + 1, ScheduleDue
 	case settled && !in.Secrets[in.Current]:

@@ -42,7 +42,10 @@ func TestPasswordRotationKeepsItsPromises(t *testing.T) {
 					if p.Trigger == ScheduleDue && in.CredentialOrderDeleting {
 						t.Fatal("a scheduled rotation strands a credential order")
 					}
-					in.Current = p.Desired
+					if p.Trigger == PasswordRefused && p.Desired != in.Current+1 {
+						t.Fatalf("a refused generation %d is replaced by %d", in.Current, p.Desired)
+					}
+					in.Current, in.Refused = p.Desired, false
 				},
 				func() {
 					if p.LastRotation == nil {
@@ -81,6 +84,7 @@ func TestPasswordRotationKeepsItsPromises(t *testing.T) {
 			"a credential order starts or ends its teardown": func(*rapid.T) {
 				in.CredentialOrderDeleting = !in.CredentialOrderDeleting
 			},
+			"Keystone refuses the password, or takes it": func(*rapid.T) { in.Refused = !in.Refused },
 			"a Secret is lost": func(t *rapid.T) {
 				if len(in.Secrets) > 0 {
 					delete(in.Secrets, rapid.SampledFrom(slices.Sorted(maps.Keys(in.Secrets))).Draw(t, "generation"))
@@ -88,7 +92,7 @@ func TestPasswordRotationKeepsItsPromises(t *testing.T) {
 			},
 		})
 
-		in.Interval = 0
+		in.Interval, in.Refused = 0, false
 		for range 10 {
 			pass(t, 4)
 			apply(t)

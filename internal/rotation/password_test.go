@@ -29,6 +29,7 @@ func TestDecidePassword(t *testing.T) {
 	lost := func(in *PasswordInput) { in.Secrets = map[int64]bool{} }
 	emptied := func(in *PasswordInput) { in.Secrets = map[int64]bool{3: false} }
 	older := func(in *PasswordInput) { in.Secrets[1], in.Secrets[2] = true, false }
+	refused := func(in *PasswordInput) { in.Refused = true }
 	noUser := func(in *PasswordInput) { in.Current, in.Applied, in.Secrets, in.LastRotation = 0, 0, nil, nil }
 
 	for _, tc := range []struct {
@@ -56,6 +57,11 @@ func TestDecidePassword(t *testing.T) {
 		{"a schedule that is not due waits", settledUser(func(in *PasswordInput) { in.Interval = time.Hour + time.Second }), 3, NoTrigger, 0, false, nil, ""},
 		{"a due schedule waits until K-ORC has applied the current one", settledUser(due, unapplied), 3, NoTrigger, 0, false, nil, PasswordNotApplied},
 		{"a due schedule waits for a credential order that is being deleted", settledUser(due, held), 3, NoTrigger, 0, false, nil, CredentialOrderDeleting},
+		{"a refused password is replaced", settledUser(refused), 4, PasswordRefused, 4, true, nil, ""},
+		{"a refused password whose successor exists is replaced by it", settledUser(refused, func(in *PasswordInput) { in.Secrets[4] = true }), 4, PasswordRefused, 0, true, nil, ""},
+		{"a refused password does not wait for a credential order", settledUser(refused, due, held), 4, PasswordRefused, 4, true, nil, ""},
+		{"a refused password is replaced by a raised generation", settledUser(refused, raised), 5, GenerationRaised, 5, true, nil, ""},
+		{"a refused password that K-ORC has yet to apply waits", settledUser(refused, unapplied), 3, NoTrigger, 0, false, nil, PasswordNotApplied},
 		{"a lost Secret is replaced by a new generation", settledUser(lost), 4, SecretLost, 4, true, nil, ""},
 		{"an emptied Secret is replaced by a new generation", settledUser(emptied), 4, SecretLost, 4, true, nil, ""},
 		{"a lost Secret that K-ORC has yet to read is replaced under its name", settledUser(lost, unapplied), 3, NoTrigger, 3, false, nil, PasswordNotApplied},

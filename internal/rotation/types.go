@@ -146,6 +146,8 @@ const (
 	LiveExpired Trigger = "LiveExpired"
 	// SecretLost: the Secret with the live credential's secret is gone or empty.
 	SecretLost Trigger = "SecretLost"
+	// PasswordRefused: Keystone does not take the current password, which a claim said.
+	PasswordRefused Trigger = "PasswordRefused"
 	// ChildLost: Keystone holds the live credential, but K-ORC's object for it is
 	// gone or going.
 	ChildLost Trigger = "ChildLost"

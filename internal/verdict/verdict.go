@@ -55,6 +55,8 @@ const (
 	StateGone State = "gone"
 	// StateExpired: Keystone holds it, and on Keystone's clock it has expired.
 	StateExpired State = "expired"
+	// StatePasswordRefused: it is a password, Keystone refuses it, and its user is there and enabled.
+	StatePasswordRefused State = "password refused"
 	// StateRoleMissing: its user has no role on its project any more.
 	StateRoleMissing State = "role missing"
 	// StateUserDisabled: its user is disabled.
@@ -236,6 +238,10 @@ var deliveries = map[State]rule{
 	StateExpired: {
 		phase: v1alpha1.PhaseOpen, determination: v1alpha1.DeterminationHealingByRotation,
 		reason: "The credential has expired in Keystone. {order} delivers a new one {when}: read the Secret again then. Nobody needs to be asked.",
+	},
+	StatePasswordRefused: {
+		phase: v1alpha1.PhaseOpen, determination: v1alpha1.DeterminationHealingByRotation,
+		reason: "Keystone does not take the password any more. {order} sets a new one and delivers it {when}: read the Secret again then. Nobody needs to be asked.",
 	},
 	StateLive: {
 		phase: v1alpha1.PhaseRefused, determination: v1alpha1.DeterminationCredentialLive,

@@ -114,6 +114,7 @@ func TestDetermine_a_delivered_credential(t *testing.T) {
 	}{
 		{verdict.StateGone, "Open", "HealingByRotation", []string{"does not hold", "within a minute"}},
 		{verdict.StateExpired, "Open", "HealingByRotation", []string{"expired"}},
+		{verdict.StatePasswordRefused, "Open", "HealingByRotation", []string{"does not take the password", "within a minute"}},
 		{verdict.StateLive, "Refused", "CredentialLive", []string{"accepts", "Read the Secret again"}},
 		{verdict.StateUnknown, "Refused", "Unverified", []string{"did not say", "Retry"}},
 		{verdict.State(""), "Refused", "Unverified", []string{"did not say"}},

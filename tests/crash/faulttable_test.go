@@ -42,11 +42,13 @@ var (
 		return at != nil && !l.clock.Now().Before(at.Time)
 	}}
 	atPassword = moment{"password", phasePassword, nil}
-	atTeardown = moment{"teardown", phaseTeardown, nil}
+	// atDeadPassword: the password was changed by hand, and the order is told so.
+	atDeadPassword = moment{"dead password", phaseDeadPassword, nil}
+	atTeardown     = moment{"teardown", phaseTeardown, nil}
 	// revoked: the credential order is half torn down.
 	revoked = moment{"teardown, credential revoked", phaseTeardown, func(l *life) bool { return len(l.held()) == 0 }}
 
-	everyMoment = []moment{atMint, atRotation, beforeSwitch, beforeDelivery, atGrace, atRevocation, atPassword, atTeardown, revoked}
+	everyMoment = []moment{atMint, atRotation, beforeSwitch, beforeDelivery, atGrace, atRevocation, atPassword, atDeadPassword, atTeardown, revoked}
 )
 
 // fault is a row of the table.

@@ -23,6 +23,7 @@ import (
 	orcv1alpha1 "github.com/k-orc/openstack-resource-controller/v2/api/v1alpha1"
 
 	"github.com/c5c3/c5c3-operator/api/v1alpha1"
+	"github.com/c5c3/c5c3-operator/controllers/keystoneuser"
 	"github.com/c5c3/c5c3-operator/controllers/order"
 	"github.com/c5c3/c5c3-operator/controllers/order/ordertest"
 	"github.com/c5c3/c5c3-operator/internal/clouds"
@@ -339,6 +340,7 @@ const (
 	phaseRotation       = "scheduled rotation"
 	phaseGrace          = "grace"
 	phasePassword       = "password"
+	phaseDeadPassword   = "dead password"
 	phaseSecondRotation = "second rotation"
 	phaseSecondGrace    = "second grace"
 	phaseTeardown       = "teardown"
@@ -349,6 +351,7 @@ var phases = []phase{
 	{phaseRotation, (*life).untilRotation, "the Secret carries the next generation", func(l *life) bool { return l.carries(2) }},
 	{phaseGrace, nil, "the superseded credential is gone", (*life).alone},
 	{phasePassword, (*life).raisePassword, "the credential order has the new password", func(l *life) bool { return l.ready() && l.user().Status.PasswordGeneration == 2 }},
+	{phaseDeadPassword, (*life).killPassword, "the user has a password that Keystone takes", func(l *life) bool { return l.ready() && l.user().Status.PasswordGeneration == 3 }},
 	{phaseSecondRotation, (*life).raiseGeneration, "the Secret carries the raised generation", func(l *life) bool { return l.carries(l.credential().Spec.CredentialGeneration) }},
 	{phaseSecondGrace, nil, "the superseded credential is gone", (*life).alone},
 	{phaseTeardown, (*life).remove, "all orders are gone", (*life).gone},
@@ -413,6 +416,21 @@ func (l *life) raisePassword() {
 	l.tb.Helper()
 	user := l.user()
 	user.Spec.PasswordGeneration = 2
+	l.must(l.people.Update(l.ctx, user))
+}
+
+// killPassword changes the password in Keystone by hand, and has somebody say so.
+func (l *life) killPassword() {
+	l.tb.Helper()
+	l.keystone.With(func() {
+		for _, user := range l.keystone.Users {
+			if user.Name == names[order.UserKind.Name] {
+				user.Password = "changed by hand"
+			}
+		}
+	})
+	user := l.user()
+	user.Annotations = map[string]string{order.RotateAnnotation: keystoneuser.DeadPassword(user.Status.PasswordGeneration, l.clock.Now())}
 	l.must(l.people.Update(l.ctx, user))
 }
 

@@ -194,7 +194,7 @@ func (l *life) snapshot() []string {
 	l.get(l.key(order.ProjectKind), project)
 	l.get(l.key(order.RoleAssignmentKind), assignment)
 	lines = append(lines,
-		fmt.Sprintf("user: id %t, generation as ordered %t, Secret %s %v", user.UserID != "", user.PasswordGeneration == ordered.PasswordGeneration, user.SecretName, user.SecretKeys),
+		fmt.Sprintf("user: id %t, generation as ordered or above %t, Secret %s %v", user.UserID != "", user.PasswordGeneration >= ordered.PasswordGeneration, user.SecretName, user.SecretKeys),
 		fmt.Sprintf("project: id %t, %s in %s", project.Status.ProjectID != "", project.Status.ProjectName, project.Status.DomainName),
 		fmt.Sprintf("assignment: role %s, user %t, project %t", assignment.Status.RoleID,
 			assignment.Status.UserID == user.UserID, assignment.Status.ProjectID == project.Status.ProjectID),

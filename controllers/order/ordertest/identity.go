@@ -22,6 +22,8 @@ const (
 type FakeUser struct {
 	Name, Password, Description string
 	Disabled                    bool
+	// PasswordExpiresAt is on Keystone's clock; zero means never.
+	PasswordExpiresAt time.Time
 }
 
 // FakeCredential is an application credential of a FakeKeystone.
@@ -101,7 +103,8 @@ func (k *FakeKeystone) login(w http.ResponseWriter, r *http.Request) {
 	} else {
 		token.password = true
 		for id, user := range k.Users {
-			if strings.EqualFold(user.Name, identity.Password.User.Name) && user.Password == identity.Password.User.Password && !user.Disabled {
+			if strings.EqualFold(user.Name, identity.Password.User.Name) && user.Password == identity.Password.User.Password && !user.Disabled &&
+				(user.PasswordExpiresAt.IsZero() || k.Now().Before(user.PasswordExpiresAt)) {
 				token.userID = id
 			}
 		}
@@ -219,7 +222,7 @@ func (k *FakeKeystone) changeUser(w http.ResponseWriter, r *http.Request, id str
 		k.Users[id].Description = *body.User.Description
 	}
 	if body.User.Password != nil {
-		k.Users[id].Password = *body.User.Password
+		k.Users[id].Password, k.Users[id].PasswordExpiresAt = *body.User.Password, time.Time{}
 		k.endTokens(id)
 	}
 	answer(w, http.StatusOK, map[string]any{"user": k.Users[id].json(id)})
@@ -282,7 +285,11 @@ func (k *FakeKeystone) credential(w http.ResponseWriter, method, userID, id stri
 }
 
 func (u FakeUser) json(id string) any {
-	return map[string]any{"id": id, "name": u.Name, "description": u.Description, "domain_id": domainID, "enabled": !u.Disabled}
+	content := map[string]any{"id": id, "name": u.Name, "description": u.Description, "domain_id": domainID, "enabled": !u.Disabled, "password_expires_at": nil}
+	if !u.PasswordExpiresAt.IsZero() {
+		content["password_expires_at"] = u.PasswordExpiresAt.UTC().Format(expiryLayout)
+	}
+	return content
 }
 
 // expiryLayout is how Keystone writes, and gophercloud asks for, the expiry of an application credential:
