@@ -31,9 +31,11 @@ import (
 
 	orcv1alpha1 "github.com/k-orc/openstack-resource-controller/v2/api/v1alpha1"
 
+	agents "github.com/c5c3/c5c3-operator/api/agentprimitives/v1alpha1"
 	"github.com/c5c3/c5c3-operator/api/v1alpha1"
 	"github.com/c5c3/c5c3-operator/controllers/dependencies/dependenciestest"
 	"github.com/c5c3/c5c3-operator/controllers/order"
+	"github.com/c5c3/c5c3-operator/internal/answer/answertest"
 	"github.com/c5c3/c5c3-operator/internal/clouds"
 	"github.com/c5c3/c5c3-operator/internal/externalsecrets"
 )
@@ -66,8 +68,14 @@ func TestAgainstAnAPIServer(t *testing.T) {
 	t.Run("verify", c.verify)
 	t.Run("rotate", c.rotate)
 	t.Run("completion", c.completion)
+	t.Run("requests_without_the_kind", c.requestsWithoutTheKind)
+	c.installAgents(config)
+	t.Run("requests", c.requests)
+	t.Run("answer", c.answer)
 
-	for _, secret := range []string{credentialSecret, userPassword, issuedToken, childSecret} {
+	for _, secret := range []string{
+		credentialSecret, userPassword, issuedToken, childSecret, answertest.Old, answertest.Good, answertest.Bad,
+	} {
 		if strings.Contains(c.printed.String(), secret) {
 			t.Errorf("%q was printed", secret)
 		}
@@ -81,6 +89,9 @@ type testCluster struct {
 	kube       client.Client
 	kubeconfig string
 	keystone   *fakeKeystone
+	// input is what a command reads, and transport what it asks providers through.
+	input     string
+	transport http.RoundTripper
 	// printed is all that any command printed.
 	printed strings.Builder
 	t       *testing.T
@@ -89,7 +100,7 @@ type testCluster struct {
 func newTestCluster(t *testing.T, config *rest.Config) *testCluster {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, orcv1alpha1.AddToScheme, externalsecrets.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme, agents.AddToScheme, orcv1alpha1.AddToScheme, externalsecrets.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +125,8 @@ func newTestCluster(t *testing.T, config *rest.Config) *testCluster {
 // run runs a command as the administrator, or as another with --as.
 func (c *testCluster) run(line string) (status int, out, notes string) {
 	p, outBuffer, notesBuffer := testPlugin()
-	p.now = time.Now
+	p.now, p.transport = time.Now, c.transport
+	p.streams.In = strings.NewReader(c.input)
 	args := append(strings.Fields(line), "--kubeconfig", c.kubeconfig)
 	status = run(context.Background(), p, args)
 	out, notes = outBuffer.String(), notesBuffer.String()
@@ -495,9 +507,20 @@ func (c *testCluster) report(credential *v1alpha1.KeystoneApplicationCredential,
 	}
 }
 
-func (c *testCluster) completion(t *testing.T) {
-	// The flags that the tests append would be what is completed, so the file comes by the environment.
+// completes expects what the shell is offered for a line, whose words | parts.
+func (c *testCluster) completes(t *testing.T, line, want string) {
+	t.Helper()
+	// The flags that run appends would be what is completed, so the file comes by the environment.
 	t.Setenv("KUBECONFIG", c.kubeconfig)
+	p, out, _ := testPlugin()
+	p.now = time.Now
+	if status := run(t.Context(), p, append([]string{"__complete"}, strings.Split(line, "|")...)); status != 0 || out.String() != want {
+		t.Errorf("completing %q ends with %d and offers\n%s", line, status, out)
+	}
+	c.printed.WriteString(out.String())
+}
+
+func (c *testCluster) completion(t *testing.T) {
 	for line, want := range map[string]string{
 		"tree|kuser/":                        "kuser/foreign\nkuser/stuck\nkuser/workflow\n:4\n",
 		"tree|keystoneuser|":                 "foreign\nstuck\nworkflow\n:4\n",
@@ -508,11 +531,7 @@ func (c *testCluster) completion(t *testing.T) {
 		"tree|pod/":                          ":4\n",
 		"rotate|kuser/workflow|and|a|third|": ":4\n",
 	} {
-		p, out, _ := testPlugin()
-		if status := run(t.Context(), p, append([]string{"__complete"}, strings.Split(line, "|")...)); status != 0 || out.String() != want {
-			t.Errorf("completing %q ends with %d and offers\n%s", line, status, out)
-		}
-		c.printed.WriteString(out.String())
+		c.completes(t, line, want)
 	}
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command kubectl-c5c3 is `kubectl c5c3`, a plugin of kubectl for people who look after orders: it shows
-// what belongs to an order, explains why one is not Ready, rotates, and tries what was delivered.
+// what belongs to an order, explains why one is not Ready, rotates, tries what was delivered, and answers
+// what agents request.
 //
 // It works with the rights of whoever calls it, needs none of the operator's, and says what it could
 // not read. It never prints a secret.
@@ -27,7 +28,7 @@ var version = "dev"
 const (
 	exitFailed     = 1 // the cluster could not be asked, or refused
 	exitWrongUse   = 2
-	exitNo         = 3 // not Ready; not rotated; refused by Keystone
+	exitNo         = 3 // not Ready; not rotated; refused by Keystone; a value not stored
 	exitUnanswered = 4 // Keystone gave no answer; the wait was over first
 )
 

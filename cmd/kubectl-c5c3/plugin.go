@@ -4,11 +4,13 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -17,6 +19,7 @@ import (
 
 	orcv1alpha1 "github.com/k-orc/openstack-resource-controller/v2/api/v1alpha1"
 
+	agents "github.com/c5c3/c5c3-operator/api/agentprimitives/v1alpha1"
 	"github.com/c5c3/c5c3-operator/api/v1alpha1"
 	"github.com/c5c3/c5c3-operator/controllers/keystoneroleassignment/korcapi"
 	"github.com/c5c3/c5c3-operator/internal/externalsecrets"
@@ -31,6 +34,8 @@ type plugin struct {
 	// colour tells whether the output is a terminal that shows colours.
 	colour bool
 	now    func() time.Time
+	// transport carries questions to providers; nil is the guarded way to the Internet.
+	transport http.RoundTripper
 }
 
 func newPlugin(streams genericiooptions.IOStreams) *plugin {
@@ -51,8 +56,8 @@ const (
 func (p *plugin) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kubectl-c5c3",
-		Short: "Look after Keystone orders and ControlPlanes",
-		Long: `Look after Keystone orders and ControlPlanes (c5c3.io).
+		Short: "Look after Keystone orders, ControlPlanes and agents' requests",
+		Long: `Look after Keystone orders and ControlPlanes (c5c3.io), and answer what agents request (agentprimitives.authzed.com).
 
 A kind is written as kubectl takes it: keystoneapplicationcredential, keystoneapplicationcredentials or kappcred.
 What you may not read is named, and left out. No secret is ever printed.
@@ -79,7 +84,7 @@ Exit status: 0 yes, 1 the cluster could not be asked, 2 wrong use, 3 the answer 
 	p.flags.AddFlags(root.PersistentFlags())
 	root.PersistentFlags().StringVarP(&p.output, "output", "o", "", "Output format: json or yaml. Without it, for people.")
 	p.completeFlag(root, "output", outputJSON, outputYAML)
-	root.AddCommand(p.treeCommand(), p.whyCommand(), p.rotateCommand(), p.verifyCommand())
+	root.AddCommand(p.treeCommand(), p.whyCommand(), p.rotateCommand(), p.verifyCommand(), p.requestsCommand(), p.answerCommand())
 	return root
 }
 
@@ -126,7 +131,7 @@ func (p *plugin) cluster() (client.WithWatch, string, error) {
 	config.QPS, config.Burst = 50, 100
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, v1alpha1.AddToScheme, orcv1alpha1.AddToScheme, korcapi.AddToScheme, externalsecrets.AddToScheme,
+		corev1.AddToScheme, authorizationv1.AddToScheme, agents.AddToScheme, v1alpha1.AddToScheme, orcv1alpha1.AddToScheme, korcapi.AddToScheme, externalsecrets.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, "", fmt.Errorf("registering kinds: %w", err)

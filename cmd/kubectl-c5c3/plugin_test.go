@@ -73,7 +73,7 @@ func TestACommandLineThatMakesNoSenseIsWrongUse(t *testing.T) {
 	for _, line := range []string{
 		"nonsense", "tree", "tree kuser", "tree kuser/", "tree pod/a", "tree kuser a b", "tree kuser/a -o xml", "tree kuser/a --nonsense",
 		"why pod/a", "why kuser/a -A", "why a b c", "rotate kproject/a", "rotate kuser", "rotate kuser/a --dry-run=perhaps",
-		"verify", "verify kproject/a", "verify cplane/cp",
+		"verify", "verify kproject/a", "verify cplane/cp", "requests kuser", "requests -o xml", "answer", "answer a b", "answer a --value=x",
 	} {
 		p, out, notes := testPlugin()
 		if status := run(t.Context(), p, strings.Fields(line)); status != exitWrongUse {
@@ -92,7 +92,9 @@ func TestKindsAreCompletedWithoutACluster(t *testing.T) {
 		"why|":          {"cplane", "kuser", "kappcred/"},
 		"tree|kuser/a|": {":4"},
 		"why|-o|":       {"json", "yaml"},
-		"":              {"tree\t", "why\t", "rotate\t", "verify\t"},
+		"":              {"tree\t", "why\t", "rotate\t", "verify\t", "requests\t", "answer\t"},
+		"requests|":     {":4"},
+		"answer|a|":     {":4"},
 	} {
 		p, out, _ := testPlugin()
 		args := append([]string{"__complete"}, strings.Split(line, "|")...)

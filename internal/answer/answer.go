@@ -89,7 +89,8 @@ func (d *Desk) Question(ctx context.Context, key types.NamespacedName, uid types
 }
 
 // Answer stores a value. The error is a *Refusal when the request or the value is the reason that nothing was
-// stored; every other error is a failure, after which the same value can be submitted again.
+// stored; every other error is a failure, after which the same value can be submitted again. The
+// outcome is the provider's word on a value that was stored or is Unconfirmed, and empty else.
 func (d *Desk) Answer(ctx context.Context, key types.NamespacedName, uid types.UID, submission Submission) (Outcome, error) {
 	target, err := d.find(ctx, key, uid)
 	if err != nil {
@@ -101,7 +102,7 @@ func (d *Desk) Answer(ctx context.Context, key types.NamespacedName, uid types.U
 	}
 	outcome, err := d.ask(ctx, target, value, submission.Confirm)
 	if err != nil {
-		return Outcome{}, err
+		return outcome, err
 	}
 	for range writes {
 		// Anew, for the provider may have taken its time, and after a conflict.

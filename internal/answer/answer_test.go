@@ -298,7 +298,7 @@ func TestAnswer_asks_the_provider(t *testing.T) {
 			c.provider(w.provider)
 			outcome, err := w.answer(answertest.Bad, false)
 			if c.held {
-				if ReasonOf(err) != Unconfirmed || !maps.Equal(w.stored(), untouched) || strings.ContainsRune(err.Error(), '\u202e') {
+				if ReasonOf(err) != Unconfirmed || outcome.Probe != c.probe || !maps.Equal(w.stored(), untouched) || strings.ContainsRune(err.Error(), '\u202e') {
 					t.Fatalf("it is answered with %v and holds %v", err, w.stored())
 				}
 				outcome, err = w.answer(answertest.Bad, true)
