@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -30,7 +31,7 @@ const (
 )
 
 // ErrDead is the error of a refresh token that the provider will never redeem: it answered invalid_grant
-// (RFC 6749 §5.2). Every other error may go away by itself.
+// (RFC 6749 §5.2), and not with a status that says that it is out of order. Every other error may go away by itself.
 var ErrDead = errors.New("the provider does not accept the refresh token any more")
 
 // Grant is a refresh token with where and as whom it is redeemed.
@@ -140,13 +141,19 @@ func explain(err error) error {
 		return errors.New("the provider gave no answer, or one without a token")
 	}
 	switch {
-	case strings.EqualFold(refused.ErrorCode, "invalid_grant"):
+	case strings.EqualFold(refused.ErrorCode, "invalid_grant") && final(refused.Response):
 		return ErrDead
 	case refused.Response != nil:
 		return fmt.Errorf("the provider answered %d %s", refused.Response.StatusCode, untrusted.Line(refused.ErrorCode, 40))
 	default:
 		return fmt.Errorf("the provider answered %s", untrusted.Line(refused.ErrorCode, 40))
 	}
+}
+
+// final tells whether an answer's status lets its error code count. RFC 6749 §5.2 gives 400, and 401 for some; providers
+// that do not keep to it answer 200. Under every other status, a 503 for one, a gateway may have put the words there.
+func final(response *http.Response) bool {
+	return response != nil && slices.Contains([]int{http.StatusOK, http.StatusBadRequest, http.StatusUnauthorized}, response.StatusCode)
 }
 
 func (g Grant) key() string {

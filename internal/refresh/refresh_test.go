@@ -145,6 +145,10 @@ func TestRedeem_says_dead_for_invalid_grant_only(t *testing.T) {
 	}{
 		"invalid_grant":           {answer(400, map[string]any{"error": "invalid_grant"}), true, ""},
 		"invalid_grant with 401":  {answer(401, map[string]any{"error": "Invalid_Grant"}), true, ""},
+		"invalid_grant with 200":  {answer(200, map[string]any{"error": "invalid_grant"}), true, ""},
+		"invalid_grant with 403":  {answer(403, map[string]any{"error": "invalid_grant"}), false, "403"},
+		"invalid_grant with 429":  {answer(429, map[string]any{"error": "invalid_grant"}), false, "429"},
+		"invalid_grant with 503":  {answer(503, map[string]any{"error": "invalid_grant"}), false, "503"},
 		"another error":           {answer(401, map[string]any{"error": "invalid_client"}), false, "401 invalid_client"},
 		"invalid_grant in a text": {answer(400, echo), false, "400 invalid_request"},
 		"a proxy's 503": {func(w http.ResponseWriter, _ *http.Request) {
