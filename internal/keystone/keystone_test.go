@@ -426,7 +426,7 @@ func TestTLS(t *testing.T) {
 	}
 
 	// Loading the system's roots happens once in a process, so no test can change what they are.
-	client, refused := newHTTPClient(ca)
+	client, refused := newHTTPClient(nil, ca)
 	if refused != nil {
 		t.Fatal(refused)
 	}

@@ -5,6 +5,7 @@ package keystone
 import (
 	"context"
 	"crypto/sha256"
+	"net/http"
 	"net/url"
 	"strings"
 	"sync"
@@ -33,6 +34,9 @@ type Config struct {
 	// Observe is told of each request: which operation, how it ended, how long it took. It is
 	// called from any goroutine. Nil observes nothing.
 	Observe func(operation string, class Class, d time.Duration)
+	// Transport carries the requests, and decides whom to trust and which proxy to use; no CA bundle counts then.
+	// Nil is a transport of the service's own.
+	Transport http.RoundTripper
 	// Now is the clock. Nil means time.Now.
 	Now func() time.Time
 }
@@ -244,7 +248,7 @@ func (s *Service) newClient(operation, authURL string, ca []byte) (*gophercloud.
 		endpoint += "/v3"
 	}
 
-	httpClient, refused := newHTTPClient(ca)
+	httpClient, refused := newHTTPClient(s.config.Transport, ca)
 	if refused != nil {
 		refused.Operation = operation
 		return nil, refused

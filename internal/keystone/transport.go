@@ -13,7 +13,7 @@ import (
 // credentials, stays far below it; something that sends more is no Keystone.
 const maxAnswer = 16 << 20
 
-// newHTTPClient makes the client of one session. ca is PEM and is trusted instead of the system's roots,
+// newHTTPClient makes the client of one session. Without a transport it makes one, and ca is PEM and is trusted instead of the system's roots,
 // as K-ORC does: what the operator accepts and K-ORC does not would pass the login that vouches for an
 // administrator's cloud, and then fail for every order.
 //
@@ -26,7 +26,21 @@ const maxAnswer = 16 << 20
 // Redirects are not followed: 307 and 308 would carry the password, and any of them the token
 // (net/http strips Authorization from a request to another host, not X-Auth-Token), to an address
 // that nobody configured.
-func newHTTPClient(ca []byte) (*http.Client, *Error) {
+func newHTTPClient(transport http.RoundTripper, ca []byte) (*http.Client, *Error) {
+	if transport == nil {
+		own, err := newTransport(ca)
+		if err != nil {
+			return nil, err
+		}
+		transport = own
+	}
+	return &http.Client{
+		Transport:     bounded{transport},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}, nil
+}
+
+func newTransport(ca []byte) (*http.Transport, *Error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if len(ca) > 0 {
 		roots := x509.NewCertPool()
@@ -35,14 +49,7 @@ func newHTTPClient(ca []byte) (*http.Client, *Error) {
 		}
 		config.RootCAs = roots
 	}
-	return &http.Client{
-		Transport: bounded{&http.Transport{
-			Proxy:             http.ProxyFromEnvironment,
-			TLSClientConfig:   config,
-			DisableKeepAlives: true,
-		}},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}, nil
+	return &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, DisableKeepAlives: true}, nil
 }
 
 // bounded cuts answers off at maxAnswer.

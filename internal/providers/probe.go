@@ -29,18 +29,21 @@ type Prober struct {
 }
 
 // Probe asks. The second result is what was answered, on one line and without the credential, for a
-// reader. A provider without a verify block is ProbeUnsupported; no answer, or one that tells nothing of
-// the credential, is ProbeIndeterminate.
+// reader. A provider of shape keystone is asked by a login; another one without a verify block is
+// ProbeUnsupported; no answer, or one that tells nothing of the credential, is ProbeIndeterminate.
 //
 // Only 401 rejects: the authentication alone can answer it (RFC 9110 §15.5.2). A working credential gets
 // 403 too, and an agent can provoke it.
 func (p Prober) Probe(ctx context.Context, provider Provider, credential string) (verdict.Probe, string) {
+	ctx, cancel := context.WithTimeout(ctx, ProbeTimeout)
+	defer cancel()
+	if provider.Shape == ShapeKeystone {
+		return p.login(ctx, credential)
+	}
 	v := provider.Verify
 	if v == nil {
 		return verdict.ProbeUnsupported, ""
 	}
-	ctx, cancel := context.WithTimeout(ctx, ProbeTimeout)
-	defer cancel()
 	request, err := v.request(ctx, credential)
 	if err != nil {
 		return verdict.ProbeIndeterminate, "the credential does not fit into a request"

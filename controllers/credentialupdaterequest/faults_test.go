@@ -1,0 +1,201 @@
+package credentialupdaterequest
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	agents "github.com/c5c3/c5c3-operator/api/agentprimitives/v1alpha1"
+	"github.com/c5c3/c5c3-operator/controllers/order"
+	"github.com/c5c3/c5c3-operator/controllers/order/ordertest"
+	"github.com/c5c3/c5c3-operator/internal/clouds"
+	"github.com/c5c3/c5c3-operator/internal/egress"
+)
+
+// faultyTransport injects one fault into every request.
+type faultyTransport struct {
+	fail   error
+	status int
+	calls  int
+}
+
+// RoundTrip implements http.RoundTripper. The words of an answer would be damning under another status.
+func (f *faultyTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	f.calls++
+	if f.fail != nil {
+		return nil, f.fail
+	}
+	words := fmt.Sprintf(`{"error": "invalid_grant", "message": "Bad credentials, code %d"}`, f.status)
+	return &http.Response{
+		StatusCode: f.status, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(words)), Request: r,
+	}, nil
+}
+
+// everyFault is what can go wrong on the way to a provider, and what a provider answers that does not say that a
+// credential is dead.
+func everyFault() map[string]*faultyTransport {
+	faults := map[string]*faultyTransport{
+		"dns":                  {fail: &net.DNSError{Err: "no such host", Name: "example.com", IsNotFound: true}},
+		"a_certificate":        {fail: x509.UnknownAuthorityError{}},
+		"a_certificates_time":  {fail: x509.CertificateInvalidError{Reason: x509.Expired}},
+		"a_handshake_of_http":  {fail: errors.New("tls: first record does not look like a TLS handshake")},
+		"a_time_out":           {fail: os.ErrDeadlineExceeded},
+		"a_refused_connection": {fail: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}},
+		"a_reset_connection":   {fail: &net.OpError{Op: "read", Err: syscall.ECONNRESET}},
+		"half_an_answer":       {fail: io.ErrUnexpectedEOF},
+	}
+	for _, status := range []int{301, 307, 402, 403, 404, 407, 408, 418, 421, 425, 429, 451, 500, 501, 502, 503, 504, 511} {
+		faults[fmt.Sprint(status)] = &faultyTransport{status: status}
+	}
+	return faults
+}
+
+// theirs puts a credential of Keystone's into the agent's Secret that no order delivers. Its document says where
+// Keystone is; "example.com" is this machine.
+func (w *world) theirs(cloud clouds.Cloud) {
+	w.t.Helper()
+	cloud.AuthURL = strings.Replace(w.keystone.URL, "127.0.0.1", "example.com", 1) + "/v3"
+	document, err := clouds.Render(order.CloudName, cloud)
+	w.must(err)
+	w.must(w.client.Create(w.t.Context(), &corev1.Secret{ObjectMeta: named(delivery), Data: map[string][]byte{order.CloudsKey: document}}))
+	w.keystone.With(func() {
+		w.keystone.Users["u-1"] = &ordertest.FakeUser{Name: "workflow", Password: robotSecret}
+		w.keystone.Projects["p-1"] = ordertest.FakeProject{Name: "p"}
+		w.keystone.Grants["p-1/u-1/r-member"] = true
+		w.keystone.Credentials[robotID] = ordertest.FakeCredential{UserID: "u-1", ProjectID: "p-1", Name: "robot", Secret: robotSecret}
+	})
+}
+
+func (w *world) theirCredential() {
+	w.theirs(clouds.Cloud{ApplicationCredential: &clouds.ApplicationCredentialAuth{ID: robotID, Secret: robotSecret}})
+}
+
+func (w *world) theirPassword() {
+	w.theirs(clouds.Cloud{Password: &clouds.PasswordAuth{Username: "workflow", UserDomainName: "Default", Password: robotSecret, ProjectName: "p", ProjectDomainName: "Default"}})
+}
+
+// persons has the session act as alice, whose OAuth token a person could authorize anew.
+func (w *world) persons() {
+	w.passthrough(agents.IdentityCredential{Name: "oauth", Type: agents.CredentialOAuth, OAuth: &agents.OAuthCredential{SecretRef: agents.SecretReference{Name: "alice-oauth"}}})
+	w.must(w.client.Create(w.t.Context(), &corev1.Secret{ObjectMeta: inIdentities("alice-oauth"), Data: w.secret("bot-oauth").Data}))
+}
+
+// Whatever goes wrong on the way to a provider, nobody is asked: what did not answer said nothing of a credential.
+func TestNobodyIsAskedBecauseOfAFault(t *testing.T) {
+	for path, c := range map[string]struct {
+		origin string
+		given  func(*world)
+		calls  int
+	}{
+		"a_probe":                   {"mcpserver/git", func(*world) {}, 1},
+		"a_refresh_and_a_probe":     {"mcpserver/oauth", (*world).persons, 2},
+		"a_login_with_a_credential": {"mcpserver/keystone", (*world).theirCredential, 1},
+		"a_login_with_a_password":   {"mcpserver/keystone", (*world).theirPassword, 1},
+	} {
+		for name, fault := range everyFault() {
+			t.Run(path+"/"+name, func(t *testing.T) {
+				w := newWorld(t)
+				c.given(w)
+				w.r.prober.Transport, w.r.redeemer.Transport = fault, fault
+				w.files("r", session, c.origin)
+				status := w.pass("r")
+				w.wants(status, "Refused", "Unverified")
+				if fault.calls != c.calls {
+					t.Errorf("the provider was asked %d times", fault.calls)
+				}
+			})
+		}
+	}
+}
+
+// Each call of a determination about a delivered credential fails in turn. It was revoked, so that no fault at all
+// has it rotate.
+func TestDelivered_whichever_call_fails(t *testing.T) {
+	for name, fault := range map[string]func(http.ResponseWriter, *http.Request) bool{
+		"503":   ordertest.Refused(http.StatusServiceUnavailable, "later"),
+		"403":   ordertest.Refused(http.StatusForbidden, "no"),
+		"proxy": ordertest.Proxied(http.StatusNotFound),
+		"reset": func(w http.ResponseWriter, _ *http.Request) bool { ordertest.Reset(w); return true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			failing := 1
+			for ; ; failing++ {
+				w := newDelivery(t)
+				revoked(w)
+				call := 0
+				w.keystone.With(func() {
+					w.keystone.Fault = func(rw http.ResponseWriter, r *http.Request) bool {
+						call++
+						return call == failing && fault(rw, r)
+					}
+				})
+				w.files("r", session, "mcpserver/keystone")
+				status := w.pass("r")
+				if call < failing {
+					w.wants(status, "Open", "HealingByRotation")
+					break
+				}
+				w.wants(status, "Refused", "Unverified")
+				if len(w.order().Annotations) > 0 {
+					t.Errorf("call %d failed, and the order is asked to rotate", failing)
+				}
+			}
+			if failing != 5 { // the login, the administrator's, the user, the list
+				t.Errorf("a determination makes %d calls", failing-1)
+			}
+		})
+	}
+}
+
+// A credential of Keystone's that no order delivers is asked about where its document says, as what it is.
+func TestKeystones_credential_of_nobodys(t *testing.T) {
+	for name, c := range map[string]struct {
+		given                func(*world)
+		phase, determination string
+		says                 string
+	}{
+		"it_works":                 {(*world).theirCredential, "Refused", "CredentialLive", "accepts"},
+		"it_is_gone":               {both((*world).theirCredential, revoked), "Open", "RejectedVerified", "404 Not Found"},
+		"its_secret_is_no":         {both((*world).theirCredential, credential(func(c *ordertest.FakeCredential) { c.Secret = "x" })), "Open", "RejectedVerified", "no role"},
+		"the_password_works":       {(*world).theirPassword, "Refused", "CredentialLive", "accepts"},
+		"it_works_without_a_role":  {both((*world).theirPassword, func(w *world) { w.keystone.Grant("p-1", "u-1", "r-member", false) }), "Refused", "CredentialLive", "what it may do"},
+		"the_password_was_changed": {both((*world).theirPassword, func(w *world) { w.keystone.With(func() { w.keystone.Users["u-1"].Password = "x" }) }), "Open", "RejectedVerified", "401 Unauthorized"},
+		"no_document":              {func(w *world) { w.theirCredential(); w.changes(delivery, order.CloudsKey, "hush: ["+robotSecret) }, "Refused", "Unverified", "clouds.yaml"},
+		"two_clouds":               {func(w *world) { w.theirCredential(); w.changes(delivery, order.CloudsKey, "clouds: {a: {}, b: {}}") }, "Refused", "Unverified", "one cloud"},
+		"an_empty_cloud": {func(w *world) {
+			w.theirCredential()
+			w.changes(delivery, order.CloudsKey, "clouds: {a: {auth: {auth_url: 'https://example.com'}}}")
+		}, "Refused", "Unverified", "InvalidRequest"},
+		"an_address_inside": {func(w *world) {
+			w.theirCredential()
+			w.r.prober.Transport = &egress.Guard{Resolve: w.r.prober.Transport.(*egress.Guard).Resolve}
+			revoked(w)
+		}, "Refused", "Unverified", "EndpointUnreachable"},
+		"our_clock_is_ten_minutes_ahead":  {both((*world).theirCredential, both(expiringAt(5*time.Minute), skewed(-10*time.Minute))), "Refused", "CredentialLive", ""},
+		"our_clock_is_ten_minutes_behind": {both((*world).theirCredential, both(expiringAt(-5*time.Minute), skewed(-10*time.Minute))), "Refused", "CredentialLive", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			c.given(w)
+			w.files("r", session, "mcpserver/keystone")
+			status := w.pass("r")
+			w.wants(status, c.phase, c.determination)
+			if !strings.Contains(status.Reason, c.says) {
+				t.Errorf("the reason does not say %q: %s", c.says, status.Reason)
+			}
+			if all := w.log.String() + strings.Join(w.events, "\n") + status.Reason; strings.Contains(all, robotSecret) {
+				t.Errorf("the secret is in a text: %s", all)
+			}
+		})
+	}
+}
