@@ -15,13 +15,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/c5c3/c5c3-operator/api/agentprimitives/v1alpha1"
+	"github.com/c5c3/c5c3-operator/internal/credupdate"
 	"github.com/c5c3/c5c3-operator/internal/refresh"
 	"github.com/c5c3/c5c3-operator/internal/verdict"
 )
 
 // Keys of an OAuth credential's Secret.
 const (
-	keyAccessToken   = "access_token"
+	keyAccessToken   = credupdate.KeyAccessToken
 	keyRefreshToken  = "refresh_token"
 	keyExpiresAt     = "expires_at"
 	keyTokenEndpoint = "token_endpoint"
@@ -34,8 +35,8 @@ const (
 	materialLabel  = "agentprimitives.authzed.com/oauth-refresh-material"
 )
 
-// backingSecret reads the Secret that holds the value. One that is not there settles the claim: nobody can
-// enter a value into it, so a card would be answered in vain, and trying again would probe for ever.
+// backingSecret reads the Secret that holds the value. One that is not there, or lacks the key, settles the claim: an
+// answer creates nothing, so a card would be answered in vain, and trying again would probe for ever.
 func (c *claim) backingSecret(ctx context.Context) (*decision, error) {
 	if verdict.Minted(c.held.kind) || c.held.kind != v1alpha1.CredentialStatic && !verdict.Refreshable(c.held.kind) {
 		return nil, nil // the type decides, and has no value
@@ -51,6 +52,10 @@ func (c *claim) backingSecret(ctx context.Context) (*decision, error) {
 	if !found {
 		return refuse(v1alpha1.DeterminationNoCredential,
 			"Secret %s, which holds the credential, does not exist. Whoever runs the platform has to create it; asking again will not help before.", c.held.secret), nil
+	}
+	if _, there := secret.Data[c.held.key]; c.held.key != "" && !there {
+		return refuse(v1alpha1.DeterminationNoCredential,
+			"Secret %s has no key %q, under which the credential should be. Whoever runs the platform has to add it; asking again will not help before.", c.held.secret, c.held.key), nil
 	}
 	c.secret = secret
 	return nil, nil

@@ -35,8 +35,8 @@ func (r *reconciler) attend(ctx context.Context, request *v1alpha1.CredentialUpd
 	return reconcile.Result{RequeueAfter: min(openPoll, max(left, time.Second))}, nil
 }
 
-// changed tells whether the credential is another one than when the request opened. A Secret that is gone is
-// no new credential.
+// changed tells whether the credential is another one than when the request opened. A Secret or a value that is gone
+// is no new credential.
 func (r *reconciler) changed(ctx context.Context, request *v1alpha1.CredentialUpdateRequest) (*corev1.Secret, bool, error) {
 	ref := request.Status.CredentialSecretRef
 	if ref == nil {
@@ -53,7 +53,7 @@ func (r *reconciler) changed(ctx context.Context, request *v1alpha1.CredentialUp
 			"namespace", request.Namespace, "name", request.Name, "secret", ref.Namespace+"/"+ref.Name)
 		return nil, false, nil
 	}
-	return secret, credupdate.Digest(secret.Data, request.Status.CredentialSecretKey) != request.Status.CredentialSecretObservedHash, nil
+	return secret, credupdate.Changed(secret.Data, request.Status.CredentialSecretKey, request.Status.CredentialSecretObservedHash), nil
 }
 
 // settle ends a request. The determination stays: it says why the request was opened.

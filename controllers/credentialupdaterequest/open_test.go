@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	agents "github.com/c5c3/c5c3-operator/api/agentprimitives/v1alpha1"
 	"github.com/c5c3/c5c3-operator/internal/credupdate"
@@ -32,7 +33,13 @@ func TestOpen(t *testing.T) {
 			s.Labels = map[string]string{"a": "b"}
 			w.must(w.client.Update(w.t.Context(), s))
 		}, "Open", ""},
-		"the_secret_goes":               {func(w *world) { w.must(w.client.Delete(w.t.Context(), &corev1.Secret{ObjectMeta: named("bot-token")})) }, "Open", ""},
+		"the_secret_goes": {func(w *world) { w.must(w.client.Delete(w.t.Context(), &corev1.Secret{ObjectMeta: named("bot-token")})) }, "Open", ""},
+		"the_key_goes": {func(w *world) {
+			s := w.secret("bot-token")
+			delete(s.Data, "value")
+			w.must(w.client.Update(w.t.Context(), s))
+		}, "Open", ""},
+		"the_value_is_emptied":          {func(w *world) { w.changes("bot-token", "value", " \n") }, "Open", ""},
 		"nobody_was_asked_in_time":      {late, "Expired", "nobody was ever shown a card"},
 		"somebody_was_asked":            {both(shown, late), "Expired", "A card was shown"},
 		"it_changes_in_the_last_second": {both(late, fixed), "Fulfilled", ""},
@@ -73,6 +80,43 @@ func TestOpen(t *testing.T) {
 				if again := w.pass("r"); again.Phase != status.Phase || again.Reason != status.Reason {
 					t.Errorf("it became %+v", again)
 				}
+			}
+		})
+	}
+}
+
+// An OAuth token's Secret is one credential as a whole, in whatever namespace it is, and a platform refreshes it too.
+func TestOpen_about_an_OAuth_token(t *testing.T) {
+	for name, c := range map[string]struct {
+		status int
+		body   string
+		change func(map[string][]byte)
+		phase  string
+		says   string
+	}{
+		"refreshed_or_authorized_anew":   {503, ``, func(d map[string][]byte) { d[keyAccessToken] = []byte("another") }, "Fulfilled", "in the background"},
+		"the_refresh_token_alone":        {503, ``, func(d map[string][]byte) { d[keyRefreshToken] = []byte("another") }, "Fulfilled", "in the background"},
+		"authorized_anew":                {400, `{"error":"invalid_grant"}`, func(d map[string][]byte) { d[keyAccessToken] = []byte("another") }, "Fulfilled", "was authorized anew"},
+		"nothing_happens":                {503, ``, func(map[string][]byte) {}, "Open", ""},
+		"the_token_is_revoked_and_wiped": {503, ``, func(d map[string][]byte) { delete(d, keyAccessToken) }, "Open", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			refreshing(c.status, c.body)(w)
+			w.persons()
+			w.files("r", session, "mcpserver/oauth")
+			opened := w.pass("r")
+			if opened.Phase != agents.PhaseOpen {
+				t.Fatalf("it is %+v", opened)
+			}
+			master := &corev1.Secret{}
+			w.must(w.client.Get(t.Context(), client.ObjectKey{Namespace: credupdate.IdentitiesNamespace, Name: "alice-oauth"}, master))
+			c.change(master.Data)
+			w.must(w.client.Update(t.Context(), master))
+			status := w.pass("r")
+			w.wants(status, c.phase, opened.Determination)
+			if !strings.Contains(status.Reason, c.says) {
+				t.Errorf("the reason does not say %q: %s", c.says, status.Reason)
 			}
 		})
 	}

@@ -34,10 +34,11 @@ const redeemed = `{"access_token":"new-access-token","refresh_token":"refresh-to
 func TestRefresh_heals(t *testing.T) {
 	w := newWorld(t)
 	refreshing(http.StatusOK, redeemed)(w)
+	w.changes("bot-oauth", keyExpiresAt, "2026-03-01T11:00:00Z") // of the old token; of the new one nothing is said
 	w.files("r", session, "mcpserver/oauth")
 	w.wants(w.pass("r"), "Refused", "SelfHealed")
 	data := w.secret("bot-oauth").Data
-	if string(data[keyAccessToken]) != "new-access-token" || string(data[keyRefreshToken]) != "refresh-token-2" || len(data[keyTokenEndpoint]) == 0 {
+	if string(data[keyAccessToken]) != "new-access-token" || string(data[keyRefreshToken]) != "refresh-token-2" || len(data[keyTokenEndpoint]) == 0 || data[keyExpiresAt] != nil {
 		t.Errorf("the Secret holds other keys: %d", len(data))
 	}
 	if got := w.asked.Load(); got != 1 {
@@ -108,9 +109,7 @@ func TestRefresh_that_is_refused(t *testing.T) {
 			w := newWorld(t)
 			refreshing(c.status, c.body)(w)
 			if c.persons {
-				w.passthrough(agents.IdentityCredential{Name: "oauth", Type: agents.CredentialOAuth, OAuth: &agents.OAuthCredential{SecretRef: agents.SecretReference{Name: "alice-oauth"}}})
-				master := w.secret("bot-oauth").DeepCopy()
-				w.must(w.client.Create(t.Context(), &corev1.Secret{ObjectMeta: inIdentities("alice-oauth"), Data: master.Data}))
+				w.persons()
 			}
 			w.files("r", session, "mcpserver/oauth")
 			status := w.pass("r")

@@ -157,13 +157,19 @@ func (w *world) agents() []client.Object {
 	return append(objects, agentSession(session), agentSession("s2"))
 }
 
-// passthrough has the session s1 act as alice, who has one credential.
-func (w *world) passthrough(credential agents.IdentityCredential) {
+// class changes the class of both sessions.
+func (w *world) class(change func(*agents.AgentClassSpec)) {
 	w.t.Helper()
 	class := &agents.AgentClass{}
 	w.must(w.client.Get(w.t.Context(), key("coder"), class))
-	class.Spec.IdentityMode = agents.IdentityModeUserPassthrough
+	change(&class.Spec)
 	w.must(w.client.Update(w.t.Context(), class))
+}
+
+// passthrough has the session s1 act as alice, who has one credential.
+func (w *world) passthrough(credential agents.IdentityCredential) {
+	w.t.Helper()
+	w.class(func(c *agents.AgentClassSpec) { c.IdentityMode = agents.IdentityModeUserPassthrough })
 	w.must(w.client.Create(w.t.Context(), &agents.SessionUserIdentity{
 		ObjectMeta: named(session), Spec: agents.IdentitySpec{Subject: "alice", Credentials: []agents.IdentityCredential{credential}},
 	}))

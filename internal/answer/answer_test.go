@@ -335,6 +335,7 @@ func TestAnswer_looks_again_after_the_provider(t *testing.T) {
 		"the Secret goes":      {func(w *world) { _ = w.client.Delete(w.t.Context(), w.Secret.DeepCopy()) }, SecretMissing},
 		"somebody was faster":  {func(w *world) { w.sets(answertest.Key, "tok_333333333333") }, AlreadyChanged},
 		"another key changes":  {func(w *world) { w.sets("other", "new") }, ""},
+		"it is emptied":        {func(w *world) { w.sets(answertest.Key, "") }, ""},
 		"the same came anyhow": {func(w *world) { w.sets(answertest.Key, answertest.Good) }, AlreadyChanged},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -156,7 +156,7 @@ func (t target) writable() error {
 		return refuse(SecretMissing, "Secret %s has no key %q. Whoever runs the platform has to add it.", t.location.Secret, key)
 	case secret.Immutable != nil && *secret.Immutable:
 		return refuse(Immutable, "Secret %s is immutable. Whoever runs the platform has to replace it.", t.location.Secret)
-	case credupdate.Digest(secret.Data, key) != t.question.Request.Status.CredentialSecretObservedHash:
+	case credupdate.Changed(secret.Data, key, t.question.Request.Status.CredentialSecretObservedHash):
 		return refuse(AlreadyChanged, "The credential has been changed already. The request settles by itself in a few seconds.")
 	}
 	return nil

@@ -26,6 +26,29 @@ func TestDigest(t *testing.T) {
 	}
 }
 
+func TestChanged(t *testing.T) {
+	of := func(key, value string) map[string][]byte {
+		return map[string][]byte{key: []byte(value), "other": []byte("x")}
+	}
+	for name, c := range map[string]struct {
+		key           string
+		before, after map[string][]byte
+		want          bool
+	}{
+		"nothing":              {"v", of("v", "1"), of("v", "1"), false},
+		"another value":        {"v", of("v", "1"), of("v", "2"), true},
+		"the first value":      {"v", nil, of("v", "1"), true},
+		"an emptied value":     {"v", of("v", "1"), of("v", " \n"), false},
+		"a removed value":      {"v", of("v", "1"), of("w", "1"), false},
+		"a whole one":          {"", of(KeyAccessToken, "1"), of(KeyAccessToken, "2"), true},
+		"a whole one, removed": {"", of(KeyAccessToken, "1"), of("w", "1"), false},
+	} {
+		if got := Changed(c.after, c.key, Digest(c.before, c.key)); got != c.want {
+			t.Errorf("%s is a change: %t", name, got)
+		}
+	}
+}
+
 func TestExpires(t *testing.T) {
 	created, opened := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), metav1.Date(2026, 3, 1, 12, 10, 0, 0, time.UTC)
 	request := &v1alpha1.CredentialUpdateRequest{}
