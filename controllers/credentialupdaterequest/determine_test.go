@@ -136,32 +136,6 @@ func TestDetermination_of_another_namespaces_session(t *testing.T) {
 	}
 }
 
-// An API server that fails says nothing about a claim: the request stays undecided and is tried again.
-func TestDetermination_never_refuses_because_the_API_server_failed(t *testing.T) {
-	for _, failing := range []string{
-		"get *v1alpha1.AgentSession", "get *v1alpha1.AgentClass", "get *v1alpha1.MCPServer", "get *v1alpha1.AgentIdentity", "get *v1.Secret", "patch-status",
-	} {
-		t.Run(failing, func(t *testing.T) {
-			w := newWorld(t)
-			w.files("r", session, "mcpserver/git")
-			w.fail = func(call string) error {
-				if strings.HasPrefix(call, failing) {
-					return errAPI
-				}
-				return nil
-			}
-			if _, err := w.try("r"); err == nil {
-				t.Fatal("it does not come back")
-			}
-			w.fail = nil
-			if status := w.status("r"); status.Phase != "" {
-				t.Fatalf("it is %s", status.Phase)
-			}
-			w.wants(w.pass("r"), "Open", "RejectedVerified")
-		})
-	}
-}
-
 func TestDetermination_leaves_a_card_servers_fields_alone(t *testing.T) {
 	w := newWorld(t)
 	w.files("r", session, "mcpserver/git")

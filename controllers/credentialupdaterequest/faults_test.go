@@ -118,44 +118,107 @@ func TestNobodyIsAskedBecauseOfAFault(t *testing.T) {
 	}
 }
 
-// Each call of a determination about a delivered credential fails in turn. It was revoked, so that no fault at all
-// has it rotate.
-func TestDelivered_whichever_call_fails(t *testing.T) {
-	for name, fault := range map[string]func(http.ResponseWriter, *http.Request) bool{
-		"503":   ordertest.Refused(http.StatusServiceUnavailable, "later"),
-		"403":   ordertest.Refused(http.StatusForbidden, "no"),
-		"proxy": ordertest.Proxied(http.StatusNotFound),
-		"reset": func(w http.ResponseWriter, _ *http.Request) bool { ordertest.Reset(w); return true },
+// Each call to Keystone of a determination about a delivered credential fails in turn. It is dead, so that no fault at
+// all has it rotate.
+func TestDelivered_whichever_call_to_Keystone_fails(t *testing.T) {
+	for path, c := range map[string]struct {
+		world func(*testing.T) *world
+		dies  func(*world)
+		calls int
+	}{
+		"a_credential": {newDelivery, revoked, 4}, // the login, the administrator's, the user, the list
+		"a_password":   {newPasswordDelivery, keystoneUser(func(u *ordertest.FakeUser) { u.Password = "by hand" }), 3},
 	} {
-		t.Run(name, func(t *testing.T) {
-			failing := 1
-			for ; ; failing++ {
-				w := newDelivery(t)
-				revoked(w)
-				call := 0
-				w.keystone.With(func() {
-					w.keystone.Fault = func(rw http.ResponseWriter, r *http.Request) bool {
-						call++
-						return call == failing && fault(rw, r)
+		for name, fault := range map[string]func(http.ResponseWriter, *http.Request) bool{
+			"503":   ordertest.Refused(http.StatusServiceUnavailable, "later"),
+			"403":   ordertest.Refused(http.StatusForbidden, "no"),
+			"proxy": ordertest.Proxied(http.StatusNotFound),
+			"reset": func(w http.ResponseWriter, _ *http.Request) bool { ordertest.Reset(w); return true },
+		} {
+			for failing := 1; failing <= c.calls+1; failing++ {
+				t.Run(fmt.Sprintf("%s/%s/%d", path, name, failing), func(t *testing.T) {
+					w := c.world(t)
+					c.dies(w)
+					call := 0
+					w.keystone.With(func() {
+						w.keystone.Fault = func(rw http.ResponseWriter, r *http.Request) bool {
+							call++
+							return call == failing && fault(rw, r)
+						}
+					})
+					w.files("r", session, "mcpserver/keystone")
+					status := w.pass("r")
+					if failing > c.calls {
+						w.wants(status, "Open", "HealingByRotation")
+						if call != c.calls {
+							t.Errorf("it asks %d times", call)
+						}
+						return
+					}
+					w.wants(status, "Refused", "Unverified")
+					if len(w.order().Annotations)+len(w.user().Annotations) > 0 {
+						t.Error("the order is asked to rotate")
 					}
 				})
-				w.files("r", session, "mcpserver/keystone")
-				status := w.pass("r")
-				if call < failing {
-					w.wants(status, "Open", "HealingByRotation")
-					break
-				}
-				w.wants(status, "Refused", "Unverified")
-				if len(w.order().Annotations) > 0 {
-					t.Errorf("call %d failed, and the order is asked to rotate", failing)
-				}
 			}
-			if failing != 5 { // the login, the administrator's, the user, the list
-				t.Errorf("a determination makes %d calls", failing-1)
+		}
+	}
+}
+
+// Each call to the API server of a determination fails in turn. That says nothing of a claim: it is tried again, and
+// ends as it would have.
+func TestDetermination_whichever_call_to_the_API_server_fails(t *testing.T) {
+	for name, c := range map[string]struct {
+		world                func(*testing.T) *world
+		origin               string
+		given                func(*world)
+		phase, determination string
+	}{
+		"of_a_tool_server":         {world: plainWorld, origin: "mcpserver/git", phase: "Open", determination: "RejectedVerified"},
+		"of_a_toolkit":             {world: plainWorld, origin: "toolkit/one", phase: "Open", determination: "RejectedVerified"},
+		"of_a_toolbox":             {world: plainWorld, origin: "sidecartoolbox/box", phase: "Open", determination: "RejectedVerified"},
+		"refreshed":                {world: plainWorld, origin: "mcpserver/oauth", given: refreshing(http.StatusOK, redeemed), phase: "Refused", determination: "SelfHealed"},
+		"refused_a_refresh":        {world: plainWorld, origin: "mcpserver/oauth", given: both((*world).persons, refreshing(400, `{"error":"invalid_grant"}`)), phase: "Open", determination: "RejectedRefreshDead"},
+		"delivered":                {world: newDelivery, origin: "mcpserver/keystone", given: revoked, phase: "Open", determination: "HealingByRotation"},
+		"a_delivered_password":     {world: newPasswordDelivery, origin: "mcpserver/keystone", given: keystoneUser(func(u *ordertest.FakeUser) { u.Password = "x" }), phase: "Open", determination: "HealingByRotation"},
+		"collapsed":                {world: plainWorld, origin: "mcpserver/git", given: func(w *world) { w.files("a", "s2", "mcpserver/git"); w.pass("a") }, phase: "Collapsed", determination: "Collapsed"},
+		"delivered_and_accepted":   {world: newDelivery, origin: "mcpserver/keystone", phase: "Refused", determination: "CredentialLive"},
+		"delivered_without_a_role": {world: newDelivery, origin: "mcpserver/keystone", given: func(w *world) { w.keystone.Grant("p-1", "u-1", "r-member", false) }, phase: "Refused", determination: "NotUpdatable"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for failing := 1; ; failing++ {
+				w := c.world(t)
+				if c.given != nil {
+					c.given(w)
+				}
+				w.files("r", session, c.origin)
+				var calls []string
+				w.fail = func(call string) error {
+					if calls = append(calls, call); len(calls) == failing {
+						return errAPI
+					}
+					return nil
+				}
+				_, err := w.try("r")
+				w.fail = nil
+				if len(calls) < failing {
+					w.must(err)
+					w.wants(w.status("r"), c.phase, c.determination)
+					return
+				}
+				if err == nil {
+					t.Errorf("%q failed, and it does not come back", calls[failing-1])
+				}
+				if phase := w.status("r").Phase; phase != "" && phase != c.phase {
+					t.Errorf("%q failed, and it is %s", calls[failing-1], phase)
+				}
+				w.wants(w.pass("r"), c.phase, c.determination)
 			}
 		})
 	}
 }
+
+func plainWorld(t *testing.T) *world { return newWorld(t) }
 
 // A credential of Keystone's that no order delivers is asked about where its document says, as what it is.
 func TestKeystones_credential_of_nobodys(t *testing.T) {

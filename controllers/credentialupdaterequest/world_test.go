@@ -220,6 +220,14 @@ func (w *world) faults() interceptor.Funcs {
 			}
 			return c.Get(ctx, k, o, options...)
 		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			if w.fail != nil {
+				if err := w.fail(fmt.Sprintf("list %T", list)); err != nil {
+					return err
+				}
+			}
+			return c.List(ctx, list, options...)
+		},
 		Patch: func(ctx context.Context, c client.WithWatch, o client.Object, p client.Patch, options ...client.PatchOption) error {
 			if err := failing("patch", o, o.GetName()); err != nil {
 				return err
