@@ -10,7 +10,8 @@ import (
 
 // Line is a text on one line, of at most limit runes. What would let it look like something else goes:
 // control characters, and Unicode's format characters, which reverse or hide what stands around them
-// (category Cf: bidirectional marks, zero-width characters, tags). White space of any kind and length
+// (category Cf: bidirectional marks, zero-width characters, tags), and those of other categories that show nothing
+// (variation selectors, fillers), since a text can be smuggled in them past a reader to a program. White space of any kind and length
 // becomes one space, and bytes that are no UTF-8 the replacement character. A text that is cut ends in
 // an ellipsis, which counts. A limit below one leaves nothing.
 func Line(text string, limit int) string {
@@ -20,7 +21,7 @@ func Line(text string, limit int) string {
 		switch {
 		case unicode.IsSpace(r):
 			space = line.Len() > 0
-		case unicode.IsControl(r), unicode.Is(unicode.Cf, r), unicode.Is(unicode.Co, r):
+		case unicode.IsControl(r), unicode.In(r, invisible...):
 		default:
 			if space {
 				line.WriteByte(' ')
@@ -30,6 +31,14 @@ func Line(text string, limit int) string {
 		}
 	}
 	return cut(line.String(), limit)
+}
+
+// brailleBlank looks like a space and is none to Unicode.
+const brailleBlank = '\u2800'
+
+var invisible = []*unicode.RangeTable{
+	unicode.Cf, unicode.Co, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point,
+	{R16: []unicode.Range16{{Lo: brailleBlank, Hi: brailleBlank, Stride: 1}}},
 }
 
 func cut(text string, limit int) string {
