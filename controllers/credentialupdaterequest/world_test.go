@@ -310,14 +310,30 @@ func (w *world) reports(of, origin string) {
 	w.must(w.client.Update(w.t.Context(), s))
 }
 
-// wants fails unless a status is as said, and returns its reason.
-func (w *world) wants(status agents.CredentialUpdateRequestStatus, phase, determination string) {
+// wants fails unless a status is as said and its reason has these words in it.
+func (w *world) wants(status agents.CredentialUpdateRequestStatus, phase, determination string, words ...string) {
 	w.t.Helper()
 	if status.Phase != phase || status.Determination != determination {
 		w.t.Fatalf("it is %s/%s (%s), want %s/%s", status.Phase, status.Determination, status.Reason, phase, determination)
 	}
 	if status.Reason == "" {
 		w.t.Fatal("there is no reason")
+	}
+	for _, word := range words {
+		if !strings.Contains(status.Reason, word) {
+			w.t.Errorf("the reason does not say %q: %s", word, status.Reason)
+		}
+	}
+}
+
+// keeps fails when the operator's words to anybody hold a secret.
+func (w *world) keeps(status agents.CredentialUpdateRequestStatus, secrets ...string) {
+	w.t.Helper()
+	all := w.log.String() + strings.Join(w.events, "\n") + status.Reason
+	for _, secret := range secrets {
+		if strings.Contains(all, secret) {
+			w.t.Errorf("a secret is in a text: %s", all)
+		}
 	}
 }
 
