@@ -238,7 +238,7 @@ func TestKeystones_credential_of_nobodys(t *testing.T) {
 		"an_empty_cloud": {func(w *world) {
 			w.theirCredential()
 			w.changes(delivery, order.CloudsKey, "clouds: {a: {auth: {auth_url: 'https://example.com'}}}")
-		}, "Refused", "Unverified", "InvalidRequest"},
+		}, "Refused", "Unverified", "one cloud"},
 		"an_address_inside": {func(w *world) {
 			w.theirCredential()
 			w.r.prober.Transport = &egress.Guard{Resolve: w.r.prober.Transport.(*egress.Guard).Resolve}

@@ -208,8 +208,14 @@ func (p Provider) problems() []error {
 	return problems
 }
 
-// Matches tells whether a credential looks like one of the provider's. Without a shape everything does.
+// Matches tells whether a credential looks like one of the provider's. Without a shape everything does, but for
+// Keystone: what is no document to log in with never is one.
 func (p Provider) Matches(credential string) bool {
+	if p.Shape == ShapeKeystone {
+		if _, ok := cloudOf(credential); !ok {
+			return false
+		}
+	}
 	if p.TokenShape == nil {
 		return true
 	}

@@ -123,3 +123,30 @@ func TestProvider_Matches_looks_at_the_whole_credential(t *testing.T) {
 		t.Error("an entry without a shape refuses")
 	}
 }
+
+// A field for passwords takes the line breaks out of a document, and what is left must not be stored.
+func TestProvider_Matches_a_document_for_Keystone(t *testing.T) {
+	catalog, err := Load(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const auth = "{auth_url: https://keystone.example.com/v3, application_credential_id: a, application_credential_secret: b}"
+	for _, id := range []string{"keystone-application-credential", "keystone-password"} {
+		provider, _ := catalog.Provider(id)
+		for document, want := range map[string]bool{
+			"clouds:\n  openstack:\n    auth:\n      auth_url: https://keystone.example.com/v3\n      username: u\n      password: p\n": true,
+			"{clouds: {openstack: {auth: " + auth + "}}}":                                 true,
+			"clouds:  openstack:    auth:      auth_url: https://keystone.example.com/v3": false,
+			"{clouds: {a: {auth: " + auth + "}, b: {auth: " + auth + "}}}":                false,
+			"{clouds: {openstack: {auth: {auth_url: https://keystone.example.com/v3}}}}":  false,
+			"{clouds: {}}": false, "a-password": false, "": false,
+		} {
+			if got := provider.Matches(document); got != want {
+				t.Errorf("%s takes %q: %t", id, document, got)
+			}
+		}
+		if provider.TokenShape == nil || provider.TokenShape.Description == "" {
+			t.Errorf("%s does not say what it takes", id)
+		}
+	}
+}

@@ -2,6 +2,8 @@ package providers
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/c5c3/c5c3-operator/internal/clouds"
 	"github.com/c5c3/c5c3-operator/internal/keystone"
@@ -16,17 +18,14 @@ import (
 // administrator can tell them apart: the detail names them, for whoever reads the card. A password's login asks for no
 // project, so that a missing role is not taken for a wrong password.
 func (p Prober) login(ctx context.Context, document string) (verdict.Probe, string) {
-	entries, err := clouds.Parse([]byte(document))
-	if err != nil || len(entries) != 1 {
+	cloud, ok := cloudOf(document)
+	if !ok {
 		return verdict.ProbeIndeterminate, "the value is no clouds.yaml with one cloud"
 	}
-	var cloud clouds.Cloud
-	for _, cloud = range entries {
-		if cloud.Password != nil {
-			cloud.Password.ProjectName, cloud.Password.ProjectDomainName = "", ""
-		}
+	if cloud.Password != nil {
+		cloud.Password.ProjectName, cloud.Password.ProjectDomainName = "", ""
 	}
-	_, err = keystone.New(keystone.Config{Timeout: ProbeTimeout, Transport: p.Transport}).Login(ctx, cloud, nil)
+	_, err := keystone.New(keystone.Config{Timeout: ProbeTimeout, Transport: p.Transport}).Login(ctx, cloud, nil)
 	class := keystone.Classify(err)
 	switch {
 	case class == keystone.OK:
@@ -41,4 +40,14 @@ func (p Prober) login(ctx context.Context, document string) (verdict.Probe, stri
 		return verdict.ProbeForbidden, "403 Forbidden"
 	}
 	return verdict.ProbeIndeterminate, string(class)
+}
+
+// cloudOf is the one cloud of a clouds.yaml, when it has a way to log in.
+func cloudOf(document string) (clouds.Cloud, bool) {
+	entries, err := clouds.Parse([]byte(document))
+	if err != nil || len(entries) != 1 {
+		return clouds.Cloud{}, false
+	}
+	cloud := slices.Collect(maps.Values(entries))[0]
+	return cloud, cloud.Password != nil || cloud.ApplicationCredential != nil
 }
