@@ -1,6 +1,7 @@
 package credentialupdaterequest
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -80,6 +81,18 @@ func TestOpen(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A value that comes while the old one is being probed is not what the probe was about.
+func TestOpen_about_a_value_that_changed_during_the_probe(t *testing.T) {
+	w := newWorld(t)
+	w.answer = func(rw http.ResponseWriter, _ *http.Request) {
+		w.changes("bot-token", "value", "another-token")
+		rw.WriteHeader(http.StatusUnauthorized)
+	}
+	w.files("r", session, "mcpserver/git")
+	w.wants(w.pass("r"), "Open", "RejectedVerified")
+	w.wants(w.pass("r"), "Fulfilled", "RejectedVerified")
 }
 
 // An OAuth token's Secret is one credential as a whole, in whatever namespace it is, and a platform refreshes it too.

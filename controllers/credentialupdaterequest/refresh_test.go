@@ -201,12 +201,24 @@ func TestRefresh_waits_for_a_sibling_that_cannot_be_read(t *testing.T) {
 }
 
 // A refresh token shown on the wire is as good as stolen, and who writes the Secret chooses the endpoint.
-func TestRefresh_is_not_sent_in_the_clear(t *testing.T) {
-	w := newWorld(t)
-	w.changes("bot-oauth", keyTokenEndpoint, "http://8.8.8.8/token")
-	w.files("r", session, "mcpserver/oauth")
-	w.wants(w.pass("r"), "Refused", "NotUpdatable")
-	if !strings.Contains(w.log.String(), "plain http") {
-		t.Errorf("the log does not say why: %s", w.log.String())
+func TestRefresh_goes_to_the_Internet_and_over_TLS_only(t *testing.T) {
+	for endpoint, why := range map[string]string{
+		"http://8.8.8.8/token":         "plain http",
+		"https://10.0.0.1/token":       "not on the Internet",
+		"https://[::1]/token":          "not on the Internet",
+		"http://169.254.169.254/token": "not on the Internet",
+		"https://inside.example/token": "not on the Internet", // every name is this machine's
+		"ftp://example.com/token":      "gave no answer",
+		"token":                        "gave no answer",
+	} {
+		t.Run(endpoint, func(t *testing.T) {
+			w := newWorld(t)
+			w.changes("bot-oauth", keyTokenEndpoint, endpoint)
+			w.files("r", session, "mcpserver/oauth")
+			w.wants(w.pass("r"), "Refused", "NotUpdatable")
+			if !strings.Contains(w.log.String(), why) || w.asked.Load() != 0 {
+				t.Errorf("something was asked, or the log does not say %q: %s", why, w.log.String())
+			}
+		})
 	}
 }
