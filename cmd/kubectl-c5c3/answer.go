@@ -3,6 +3,8 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -46,7 +48,7 @@ func (p *plugin) answerCommand() *cobra.Command {
 		Long: `Enter the new value of the credential that a CredentialUpdateRequest waits for. It is asked for on the terminal,
 unseen, or read from a pipe; never from an argument, which every process on the machine could read.
 
-The provider is asked about the value first. One that it refuses is stored with --confirm only. Written is one key
+The provider is asked about the value first. One that it refuses is stored when you say so, or with --confirm. Written is one key
 of the Secret that the request names, and nothing is ever created.
 
 It takes the verb "answer" on credentialupdaterequests.agentprimitives.authzed.com, and the rights to read the
@@ -149,7 +151,20 @@ func (p *plugin) answer(ctx context.Context, name string, flags answerFlags) err
 	if err != nil {
 		return err
 	}
-	outcome, err := desk.Answer(ctx, key, question.Request.UID, answer.Submission{Value: value, Confirm: flags.confirm})
+	submission := answer.Submission{Value: value, Confirm: flags.confirm}
+	outcome, err := desk.Answer(ctx, key, question.Request.UID, submission)
+	if answer.ReasonOf(err) == answer.Unconfirmed && p.terminal() >= 0 {
+		sure, gaveUp := p.typed(ctx, err.Error()+" Store it all the same? Type yes: ", func() ([]byte, error) {
+			line, err := bufio.NewReader(p.streams.In).ReadBytes('\n')
+			return bytes.TrimSpace(line), err
+		})
+		if gaveUp != nil {
+			return gaveUp
+		}
+		if submission.Confirm = sure == "yes"; submission.Confirm {
+			outcome, err = desk.Answer(ctx, key, question.Request.UID, submission)
+		}
+	}
 	result.Probe, result.Detail = outcome.Probe, outcome.Detail
 	if err != nil {
 		return p.notStored(result, err)
@@ -266,19 +281,29 @@ func (p *plugin) value(ctx context.Context, prompt string) (string, error) {
 		}
 		return string(value), nil
 	}
+	return p.typed(ctx, prompt, func() ([]byte, error) {
+		value, err := term.ReadPassword(terminal)
+		p.note("") // the line's end was not shown either
+		return value, err
+	})
+}
+
+// typed asks for a line on the terminal.
+func (p *plugin) typed(ctx context.Context, prompt string, read func() ([]byte, error)) (string, error) {
+	terminal := p.terminal()
 	before, err := term.GetState(terminal)
 	if err != nil {
 		return "", fmt.Errorf("looking at the terminal: %w", err)
 	}
 	_, _ = fmt.Fprint(p.streams.ErrOut, prompt)
-	type typed struct {
-		value []byte
-		err   error
+	type line struct {
+		text []byte
+		err  error
 	}
-	done := make(chan typed, 1)
+	done := make(chan line, 1)
 	go func() {
-		value, err := term.ReadPassword(terminal)
-		done <- typed{value, err}
+		text, err := read()
+		done <- line{text, err}
 	}()
 	select {
 	case <-ctx.Done():
@@ -287,10 +312,9 @@ func (p *plugin) value(ctx context.Context, prompt string) (string, error) {
 		p.note("")
 		return "", ctx.Err()
 	case entered := <-done:
-		p.note("")
 		if entered.err != nil {
-			return "", fmt.Errorf("reading the value from the terminal: %w", entered.err)
+			return "", fmt.Errorf("reading from the terminal: %w", entered.err)
 		}
-		return string(entered.value), nil
+		return string(entered.text), nil
 	}
 }

@@ -159,20 +159,26 @@ func (c *testCluster) stored() string {
 	return string(secret.Data[answertest.Key])
 }
 
-func (c *testCluster) answer(t *testing.T) {
-	provider := answertest.NewProvider(t)
-	c.transport = provider.Prober.Transport
-	t.Cleanup(func() { c.transport, c.input = nil, "" })
+// catalogOf is a directory with a provider's entry.
+func catalogOf(t *testing.T, provider *answertest.Provider) string {
+	t.Helper()
 	entry, _ := provider.Catalog.Provider("git")
 	text, err := yaml.Marshal(entry)
 	if err != nil {
 		t.Fatal(err)
 	}
-	catalog := t.TempDir()
-	if err := os.WriteFile(filepath.Join(catalog, "git.yaml"), text, 0o600); err != nil {
+	directory := t.TempDir()
+	if err := os.WriteFile(filepath.Join(directory, "git.yaml"), text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	line := "answer " + answertest.Request + " --provider-catalog " + catalog
+	return directory
+}
+
+func (c *testCluster) answer(t *testing.T) {
+	provider := answertest.NewProvider(t)
+	c.transport = provider.Prober.Transport
+	t.Cleanup(func() { c.transport, c.input = nil, "" })
+	line := "answer " + answertest.Request + " --provider-catalog " + catalogOf(t, provider)
 	unchanged := func(what string) {
 		t.Helper()
 		if got := c.stored(); got != answertest.Old {

@@ -54,6 +54,9 @@ const (
 	editor = "editor" // the role order_editor in tenant-a, and its Secrets
 )
 
+// onATerminal are tests that need a terminal, from the file for the system that can make one.
+var onATerminal = map[string]func(*testCluster, *testing.T){}
+
 // TestAgainstAnAPIServer runs the commands, from their arguments to what they print, as people with and
 // without rights.
 func TestAgainstAnAPIServer(t *testing.T) {
@@ -72,6 +75,9 @@ func TestAgainstAnAPIServer(t *testing.T) {
 	c.installAgents(config)
 	t.Run("requests", c.requests)
 	t.Run("answer", c.answer)
+	for name, test := range onATerminal {
+		t.Run(name, func(t *testing.T) { test(c, t) })
+	}
 
 	for _, secret := range []string{
 		credentialSecret, userPassword, issuedToken, childSecret, answertest.Old, answertest.Good, answertest.Bad,
@@ -89,8 +95,9 @@ type testCluster struct {
 	kube       client.Client
 	kubeconfig string
 	keystone   *fakeKeystone
-	// input is what a command reads, and transport what it asks providers through.
+	// input is what a command reads, unless there is a terminal, and transport what it asks providers through.
 	input     string
+	terminal  *os.File
 	transport http.RoundTripper
 	// printed is all that any command printed.
 	printed strings.Builder
@@ -127,6 +134,9 @@ func (c *testCluster) run(line string) (status int, out, notes string) {
 	p, outBuffer, notesBuffer := testPlugin()
 	p.now, p.transport = time.Now, c.transport
 	p.streams.In = strings.NewReader(c.input)
+	if c.terminal != nil {
+		p.streams.In = c.terminal
+	}
 	args := append(strings.Fields(line), "--kubeconfig", c.kubeconfig)
 	status = run(context.Background(), p, args)
 	out, notes = outBuffer.String(), notesBuffer.String()

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/c5c3/c5c3-operator/internal/answer/answertest"
 )
 
 // pseudoTerminal is a terminal, and what a person at it types on and sees.
@@ -111,4 +113,35 @@ func TestATerminalIsNoPipe(t *testing.T) {
 	if status := run(t.Context(), p, []string{"answer", "cur-1", "--value-stdin"}); status != exitWrongUse || !strings.Contains(notes.String(), "terminal") {
 		t.Errorf("it ends with %d and says %s%s", status, out, notes)
 	}
+}
+
+func init() {
+	onATerminal["answer_on_a_terminal"] = (*testCluster).answerOnATerminal
+}
+
+// answerOnATerminal: a value that the provider refuses is stored when its owner says so, and not else.
+func (c *testCluster) answerOnATerminal(t *testing.T) {
+	provider := answertest.NewProvider(t)
+	c.transport = provider.Prober.Transport
+	line := "answer " + answertest.Request + " --provider-catalog " + catalogOf(t, provider) + " --as " + answerer
+	for said, stored := range map[string]string{"yes": answertest.Bad, "no": answertest.Old, "": answertest.Old} {
+		c.ask()
+		person, terminal := pseudoTerminal(t)
+		c.terminal = terminal
+		want, words := 0, "Stored in Secret"
+		if stored == answertest.Old {
+			want, words = exitNo, "Nothing was stored"
+		}
+		done := make(chan struct{})
+		go func() {
+			c.wants(t, line, want, "Git does not accept this value", "Type yes", words)
+			close(done)
+		}()
+		whenSilent(t, terminal, func() { _, _ = person.WriteString(answertest.Bad + "\n" + said + "\n") })
+		<-done
+		if c.stored() != stored {
+			t.Errorf("after %q it holds another value", said)
+		}
+	}
+	c.terminal, c.transport = nil, nil
 }
