@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/c5c3/c5c3-operator/api/agentprimitives/v1alpha1"
@@ -90,6 +91,9 @@ func (c *claim) refresh(ctx context.Context) (*decision, error) {
 	if c.evidence.Delivery != nil || !verdict.Refreshable(c.held.kind) || c.secret == nil || len(c.secret.Data[keyRefreshToken]) == 0 {
 		return nil, nil
 	}
+	if ptr.Deref(c.secret.Immutable, false) {
+		return nil, nil // what cannot be stored must not be redeemed: the next token would be lost, and this one used up
+	}
 	grant, err := c.grant(ctx)
 	if err != nil {
 		return nil, err
@@ -111,6 +115,7 @@ func (c *claim) refresh(ctx context.Context) (*decision, error) {
 	if err := c.keep(ctx, tokens); err != nil {
 		return nil, err
 	}
+	c.redeemer.Stored(grant)
 	c.evidence.Refresh = verdict.RefreshDone
 	return nil, nil
 }
@@ -138,7 +143,7 @@ func (c *claim) grant(ctx context.Context) (refresh.Grant, error) {
 }
 
 // keep writes redeemed tokens into their Secret, and only over the ones that were redeemed: whoever was
-// faster has newer ones. The redeemer hands the tokens out again should this fail.
+// faster has newer ones. The redeemer hands the tokens out again, however long this fails.
 func (c *claim) keep(ctx context.Context, tokens refresh.Tokens) error {
 	redeemed := string(c.secret.Data[keyRefreshToken])
 	before := string(c.secret.Data[keyAccessToken])
@@ -162,7 +167,10 @@ func (c *claim) keep(ctx context.Context, tokens refresh.Tokens) error {
 		if err != nil {
 			return err
 		}
-		if !found || string(c.secret.Data[keyAccessToken]) != before || string(c.secret.Data[keyRefreshToken]) != redeemed {
+		if !found {
+			return fmt.Errorf("writing the refreshed token: Secret %s is gone", c.held.secret)
+		}
+		if string(c.secret.Data[keyAccessToken]) != before || string(c.secret.Data[keyRefreshToken]) != redeemed {
 			return nil
 		}
 	}

@@ -5,10 +5,13 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	agents "github.com/c5c3/c5c3-operator/api/agentprimitives/v1alpha1"
 	"github.com/c5c3/c5c3-operator/internal/credupdate"
@@ -58,8 +61,11 @@ func TestRefresh_redeems_once_when_the_write_fails(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := w.try("r"); err == nil {
-		t.Fatal("it does not come back")
+	for range 3 {
+		if _, err := w.try("r"); err == nil {
+			t.Fatal("it does not come back")
+		}
+		w.clock.SetTime(w.clock.Now().Add(time.Hour)) // an API server can be away for long
 	}
 	w.fail = nil
 	w.wants(w.pass("r"), "Refused", "SelfHealed")
@@ -69,6 +75,41 @@ func TestRefresh_redeems_once_when_the_write_fails(t *testing.T) {
 	if string(w.secret("bot-oauth").Data[keyRefreshToken]) != "refresh-token-2" {
 		t.Error("the redeemed token is lost")
 	}
+}
+
+// What cannot be stored is not redeemed: the token that would come of it is lost, and the old one used up.
+func TestRefresh_leaves_an_immutable_Secret_alone(t *testing.T) {
+	w := newWorld(t)
+	refreshing(http.StatusOK, redeemed)(w)
+	w.persons()
+	master := &corev1.Secret{}
+	w.must(w.client.Get(t.Context(), client.ObjectKey{Namespace: credupdate.IdentitiesNamespace, Name: "alice-oauth"}, master))
+	master.Immutable = ptr.To(true)
+	w.must(w.client.Update(t.Context(), master))
+	w.files("r", session, "mcpserver/oauth")
+	w.wants(w.pass("r"), "Open", "RejectedVerified")
+	if got := w.asked.Load(); got != 1 { // the probe
+		t.Errorf("the provider was asked %d times", got)
+	}
+}
+
+// A Secret that goes while its token is redeemed holds no credential, and nothing was healed.
+func TestRefresh_of_a_Secret_that_goes(t *testing.T) {
+	w := newWorld(t)
+	refreshing(http.StatusOK, redeemed)(w)
+	w.files("r", session, "mcpserver/oauth")
+	w.fail = func(call string) error {
+		if call != "patch *v1.Secret bot-oauth" {
+			return nil
+		}
+		w.fail = nil
+		w.must(w.client.Delete(t.Context(), &corev1.Secret{ObjectMeta: named("bot-oauth")}))
+		return apierrors.NewConflict(schema.GroupResource{Resource: "secrets"}, "bot-oauth", errAPI)
+	}
+	if _, err := w.try("r"); err == nil {
+		t.Fatalf("it is %+v", w.status("r"))
+	}
+	w.wants(w.pass("r"), "Refused", "NoCredential")
 }
 
 func TestRefresh_leaves_a_faster_ones_tokens(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -25,8 +26,8 @@ import (
 
 const (
 	timeout = 30 * time.Second
-	// remembered is how long what was redeemed is handed out again: long enough for a cache of Secrets to
-	// catch up, short against the life of a token.
+	// remembered is how long what was redeemed is handed out again once it is stored: long enough for whoever read the
+	// Secret before, short against the life of a token.
 	remembered = 10 * time.Minute
 )
 
@@ -80,10 +81,11 @@ type Redeemer struct {
 
 type redemption struct {
 	tokens Tokens
-	until  time.Time
+	// until is when it is forgotten; zero while the tokens are stored nowhere, for then they are here alone.
+	until time.Time
 }
 
-// Redeem redeems a grant. It fails with ErrDead, with the context's error, or with one that says what was
+// Redeem redeems a grant. Whoever has stored the tokens says so with Stored. It fails with ErrDead, with the context's error, or with one that says what was
 // answered; none of them holds a secret. A redemption that has begun is finished when the caller has gone
 // away: the answer to the next one to ask would be a refusal.
 func (r *Redeemer) Redeem(ctx context.Context, grant Grant) (Tokens, error) {
@@ -168,11 +170,22 @@ func (r *Redeemer) now() time.Time {
 	return time.Now()
 }
 
+// Stored tells that what came of a grant is stored. It is handed out for a while longer, and then forgotten.
+func (r *Redeemer) Stored(grant Grant) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := grant.key()
+	if found, ok := r.redeemed[key]; ok && found.until.IsZero() {
+		found.until = r.now().Add(remembered)
+		r.redeemed[key] = found
+	}
+}
+
 func (r *Redeemer) remembered(key string) (Tokens, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	found, ok := r.redeemed[key]
-	return found.tokens, ok && r.now().Before(found.until)
+	return found.tokens, ok && !found.over(r.now())
 }
 
 func (r *Redeemer) remember(key string, tokens Tokens) {
@@ -182,10 +195,8 @@ func (r *Redeemer) remember(key string, tokens Tokens) {
 		r.redeemed = map[string]redemption{}
 	}
 	now := r.now()
-	for old, found := range r.redeemed {
-		if !now.Before(found.until) {
-			delete(r.redeemed, old)
-		}
-	}
-	r.redeemed[key] = redemption{tokens, now.Add(remembered)}
+	maps.DeleteFunc(r.redeemed, func(_ string, old redemption) bool { return old.over(now) })
+	r.redeemed[key] = redemption{tokens: tokens}
 }
+
+func (r redemption) over(now time.Time) bool { return !r.until.IsZero() && !now.Before(r.until) }

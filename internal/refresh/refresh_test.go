@@ -94,8 +94,9 @@ func TestRedeem_keeps_a_refresh_token_that_is_not_replaced(t *testing.T) {
 
 func TestRedeem_redeems_a_rotating_token_once(t *testing.T) {
 	arrived, release := make(chan struct{}), make(chan struct{})
+	var once sync.Once
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		close(arrived) // a second request would panic
+		once.Do(func() { close(arrived) })
 		<-release
 		rotating()(w, r)
 	})
@@ -127,11 +128,23 @@ func TestRedeem_redeems_a_rotating_token_once(t *testing.T) {
 			t.Errorf("one of many was told %s", got)
 		}
 	}
-	now = now.Add(9 * time.Minute) // with a Secret from before
-	if tokens, err := r.Redeem(t.Context(), s.grant()); err != nil || tokens.RefreshToken != "second" {
-		t.Errorf("a late one was told %q, %v", tokens.RefreshToken, err)
+	late := func(by time.Duration) {
+		t.Helper()
+		now = now.Add(by)
+		if tokens, err := r.Redeem(t.Context(), s.grant()); err != nil || tokens.RefreshToken != "second" {
+			t.Errorf("a late one was told %q, %v", tokens.RefreshToken, err)
+		}
 	}
+	late(24 * time.Hour) // nobody could store them yet
+	r.Stored(s.grant())
+	late(9 * time.Minute) // with a Secret from before
+	r.Stored(s.grant())   // again, which prolongs nothing
 	if len(s.requests()) != 1 {
+		t.Errorf("it was redeemed %d times", len(s.requests()))
+	}
+	// Whoever comes with that token now has it from elsewhere, and these are held no more.
+	late(2 * time.Minute)
+	if len(s.requests()) != 2 {
 		t.Errorf("it was redeemed %d times", len(s.requests()))
 	}
 }
