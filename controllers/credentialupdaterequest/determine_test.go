@@ -44,6 +44,12 @@ func TestDetermination(t *testing.T) {
 		"a_toolbox_without_a_credential":     {"sidecartoolbox/free", nil, "Refused", "NoCredential", "needs no credential", 0},
 		"a_tool_that_is_gone":                {"mcpserver/gone", nil, "Refused", "NoCredential", "does not exist", 0},
 		"a_tool_that_the_class_lacks":        {"mcpserver/foreign", nil, "Refused", "NoCredential", "does not use", 0},
+		"a_toolbox_that_the_class_lacks":     {"sidecartoolbox/foreign", nil, "Refused", "NoCredential", "does not use", 0},
+		"a_toolbox_that_is_gone":             {"sidecartoolbox/gone", nil, "Refused", "NoCredential", "does not exist", 0},
+		"a_toolkit_that_is_gone":             {"toolkit/gone", nil, "Refused", "NoCredential", "does not exist", 0},
+		"a_toolkit_of_a_class_without_any":   {"toolkit/one", bundles(), "Refused", "NoCredential", "does not use", 0},
+		"a_toolkit_whose_bundle_renames":     {"toolkit/raw", bundles(renaming), "Open", "RejectedVerified", "", 1},
+		"a_toolkit_whose_bundles_disagree":   {"toolkit/raw", bundles(renaming, agents.ToolBundle{Name: "other"}), "Refused", "AmbiguousCredential", "which service", 0},
 		"more_than_one":                      {"toolkit/two", nil, "Refused", "AmbiguousCredential", "which service", 0},
 		"no_origin":                          {"", nil, "Refused", "NoCredential", "kind/name", 0},
 		"an_origin_of_three_parts":           {"mcpserver/git/x", nil, "Refused", "NoCredential", "kind/name", 0},
@@ -109,6 +115,13 @@ func TestDetermination(t *testing.T) {
 			}
 		})
 	}
+}
+
+// renaming has the identity's name for the credential "token", under whose own name there is a healthy one.
+var renaming = agents.ToolBundle{Name: "renaming", CredentialRemap: map[string]string{"token": "git-token"}}
+
+func bundles(of ...agents.ToolBundle) func(*world) {
+	return func(w *world) { w.class(func(c *agents.AgentClassSpec) { c.ToolBundles = of }) }
 }
 
 func answering(status int) func(*world)    { return func(w *world) { w.answers(status) } }

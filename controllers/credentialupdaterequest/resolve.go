@@ -72,21 +72,23 @@ func (c *claim) origin(ctx context.Context) (*decision, error) {
 		return refuse(v1alpha1.DeterminationNoCredential, "The tool needs no credential."), nil
 	case len(needs) > 1:
 		return refuse(v1alpha1.DeterminationAmbiguousCredential,
-			"The tool uses %d credentials, and the request cannot tell which one failed. Describe to a person which service refused the call.", len(needs)), nil
+			"The tool leads to %d credentials, and the request cannot tell which one failed. Describe to a person which service refused the call.", len(needs)), nil
 	}
 	c.need = needs[0]
 	return nil, nil
 }
 
+// requirements are what a tool asks for. It has to be one of the class's: a tool that the session does not have cannot
+// have failed, and its credential is none of the session's.
 func (c *claim) requirements(ctx context.Context, from origin) ([]requirement, *decision, error) {
+	foreign := refuse(v1alpha1.DeterminationNoCredential, "The session's class does not use the tool that the origin names.")
 	gone := refuse(v1alpha1.DeterminationNoCredential, "The tool that the origin names does not exist.")
 	key := types.NamespacedName{Namespace: c.session.Namespace, Name: from.name}
 	switch from.kind {
 	case OriginMCPServer:
 		use := slices.IndexFunc(c.class.Spec.MCPServers, func(use v1alpha1.MCPServerUse) bool { return use.Ref == from.name })
 		if use < 0 {
-			// A tool that the session does not have cannot have failed, and its credential is none of the session's.
-			return nil, refuse(v1alpha1.DeterminationNoCredential, "The session's class does not use the tool server that the origin names."), nil
+			return nil, foreign, nil
 		}
 		server := &v1alpha1.MCPServer{}
 		if found, err := c.get(ctx, key, server); err != nil || !found {
@@ -94,12 +96,18 @@ func (c *claim) requirements(ctx context.Context, from origin) ([]requirement, *
 		}
 		return needsOfServer(server, c.class.Spec.MCPServers[use].CredentialRemap), nil, nil
 	case OriginToolkit:
+		if len(c.class.Spec.ToolBundles) == 0 {
+			return nil, foreign, nil
+		}
 		toolkit := &v1alpha1.SpiceboxToolkit{}
 		if found, err := c.get(ctx, types.NamespacedName{Name: from.name}, toolkit); err != nil || !found {
 			return nil, gone, err
 		}
-		return needsOfToolkit(toolkit), nil, nil
+		return needsOfToolkit(toolkit, c.class.Spec.ToolBundles), nil, nil
 	case OriginSidecarToolbox:
+		if !slices.ContainsFunc(c.class.Spec.SidecarToolboxes, func(use v1alpha1.SidecarToolboxUse) bool { return use.Ref == from.name }) {
+			return nil, foreign, nil
+		}
 		toolbox := &v1alpha1.SidecarToolbox{}
 		if found, err := c.get(ctx, key, toolbox); err != nil || !found {
 			return nil, gone, err
@@ -119,24 +127,34 @@ func needsOfServer(server *v1alpha1.MCPServer, remap map[string]string) []requir
 	if auth.Credential == "" {
 		return nil
 	}
-	name := auth.Credential
-	if renamed := remap[name]; renamed != "" {
-		name = renamed
-	}
 	prefix := auth.ValuePrefix
 	if prefix == "" && auth.Header == "" {
 		prefix = "Bearer "
 	}
-	return []requirement{{credential: name, provider: auth.Provider, prefix: prefix}}
+	return []requirement{{credential: renamed(auth.Credential, remap), provider: auth.Provider, prefix: prefix}}
 }
 
-// needsOfToolkit leaves out what is named twice: two variables can carry one credential.
-func needsOfToolkit(toolkit *v1alpha1.SpiceboxToolkit) []requirement {
+func renamed(credential string, remap map[string]string) string {
+	if name := remap[credential]; name != "" {
+		return name
+	}
+	return credential
+}
+
+// needsOfToolkit leaves out what is named twice: two variables can carry one credential. Which of the class's bundles
+// the toolkit is of cannot be told, so where they have different names for a credential there is one need for each,
+// and the request is ambiguous. The first that fits could be another, healthy credential.
+func needsOfToolkit(toolkit *v1alpha1.SpiceboxToolkit, bundles []v1alpha1.ToolBundle) []requirement {
 	var needs []requirement
 	for _, variable := range toolkit.Spec.Env.Allowed {
-		known := slices.ContainsFunc(needs, func(n requirement) bool { return n.credential == variable.Credential })
-		if variable.Sensitive && variable.Credential != "" && !known {
-			needs = append(needs, requirement{credential: variable.Credential, provider: variable.Provider})
+		if !variable.Sensitive || variable.Credential == "" {
+			continue
+		}
+		for _, bundle := range bundles {
+			name := renamed(variable.Credential, bundle.CredentialRemap)
+			if !slices.ContainsFunc(needs, func(n requirement) bool { return n.credential == name }) {
+				needs = append(needs, requirement{credential: name, provider: variable.Provider})
+			}
 		}
 	}
 	return needs

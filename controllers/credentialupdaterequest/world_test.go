@@ -132,17 +132,21 @@ func (w *world) agents() []client.Object {
 		&agents.AgentClass{ObjectMeta: named("coder"), Spec: agents.AgentClassSpec{IdentityMode: agents.IdentityModeAgent, AgentIdentity: "bot", MCPServers: []agents.MCPServerUse{
 			{Ref: "git", CredentialRemap: map[string]string{"token": "git-token"}}, {Ref: "open"}, {Ref: "quiet"}, {Ref: "gone"}, {Ref: "minted"}, {Ref: "odd"},
 			{Ref: "oauth"}, {Ref: "absent"}, {Ref: "lost"}, {Ref: "keystone"}, {Ref: "nowhere"},
-		}}},
+		}, ToolBundles: []agents.ToolBundle{{Name: "shell"}}, SidecarToolboxes: []agents.SidecarToolboxUse{{Ref: "free"}, {Ref: "box"}, {Ref: "gone"}}}},
 		server("git", "token", "git"), server("open", "", ""), server("quiet", "git-token", "quiet"), server("minted", "minted", "git"), server("odd", "odd", "git"),
 		server("oauth", "oauth", "git"), server("absent", "absent", "git"), server("lost", "lost", "git"), server("foreign", "token", "git"),
 		server("keystone", "keystone", "keystone-application-credential"), server("nowhere", "nowhere", "git"),
 		&agents.SpiceboxToolkit{ObjectMeta: metav1.ObjectMeta{Name: "one"}, Spec: agents.SpiceboxToolkitSpec{Env: agents.ToolkitEnvironment{Allowed: []agents.ToolkitVariable{
 			{Name: "A", Sensitive: true, Credential: "git-token", Provider: "git"}, {Name: "B", Sensitive: true, Credential: "git-token", Provider: "git"}, {Name: "C"},
 		}}}},
+		&agents.SpiceboxToolkit{ObjectMeta: metav1.ObjectMeta{Name: "raw"}, Spec: agents.SpiceboxToolkitSpec{Env: agents.ToolkitEnvironment{Allowed: []agents.ToolkitVariable{
+			{Name: "A", Sensitive: true, Credential: "token", Provider: "git"},
+		}}}},
 		&agents.SpiceboxToolkit{ObjectMeta: metav1.ObjectMeta{Name: "two"}, Spec: agents.SpiceboxToolkitSpec{Env: agents.ToolkitEnvironment{Allowed: []agents.ToolkitVariable{
 			{Name: "A", Sensitive: true, Credential: "git-token"}, {Name: "B", Sensitive: true, Credential: "other"},
 		}}}},
 		&agents.SidecarToolbox{ObjectMeta: named("free"), Spec: agents.SidecarToolboxSpec{UpstreamAuth: agents.SidecarUpstreamAuth{Provider: "none"}}},
+		&agents.SidecarToolbox{ObjectMeta: named("foreign"), Spec: agents.SidecarToolboxSpec{UpstreamAuth: agents.SidecarUpstreamAuth{Provider: "git"}}},
 		&agents.SidecarToolbox{ObjectMeta: named("box"), Spec: agents.SidecarToolboxSpec{UpstreamAuth: agents.SidecarUpstreamAuth{Provider: "git"}}},
 		&agents.AgentIdentity{ObjectMeta: named("bot"), Spec: agents.IdentitySpec{Credentials: []agents.IdentityCredential{
 			// Under the name before the remap there is a healthy credential: taking it would be the mistake.

@@ -110,6 +110,28 @@ type MCPServerUse struct {
 	CredentialRemap map[string]string `json:"credentialRemap,omitempty"`
 }
 
+// ToolBundle is a set of toolkits' tools that agents of a class use. Which toolkits these are stands in kinds that are
+// not read here.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type ToolBundle struct {
+	// name is the bundle's name in the class.
+	// +optional
+	Name string `json:"name,omitempty"`
+	// credentialRemap gives credentials of its toolkits the names that the class's identities have for them.
+	// +optional
+	CredentialRemap map[string]string `json:"credentialRemap,omitempty"`
+}
+
+// SidecarToolboxUse is a toolbox that agents of a class use.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type SidecarToolboxUse struct {
+	// ref is the SidecarToolbox's name.
+	// +optional
+	Ref string `json:"ref,omitempty"`
+}
+
 // CredentialUpdateCapability lets agents of a class file CredentialUpdateRequests.
 //
 // +kubebuilder:pruning:PreserveUnknownFields
@@ -141,6 +163,12 @@ type AgentClassSpec struct {
 	// mcpServers are the tool servers of the class.
 	// +optional
 	MCPServers []MCPServerUse `json:"mcpServers,omitempty"`
+	// toolBundles are the toolkits of the class.
+	// +optional
+	ToolBundles []ToolBundle `json:"toolBundles,omitempty"`
+	// sidecarToolboxes are the toolboxes of the class.
+	// +optional
+	SidecarToolboxes []SidecarToolboxUse `json:"sidecarToolboxes,omitempty"`
 	// capabilities is what the class's agents may do.
 	// +optional
 	Capabilities AgentCapabilities `json:"capabilities,omitempty,omitzero"`

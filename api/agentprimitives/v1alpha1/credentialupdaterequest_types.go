@@ -123,8 +123,8 @@ type ResolvedCredential struct {
 	IdentityKind string `json:"identityKind"`
 
 	// namespace is the identity's namespace; empty for a kind without one.
-	// +optional
-	Namespace string `json:"namespace,omitempty"`
+	// +required
+	Namespace string `json:"namespace"`
 
 	// name is the identity's name.
 	// +required
