@@ -55,6 +55,9 @@ type reconciler struct {
 	catalog  *providers.Catalog
 	prober   providers.Prober
 	redeemer *refresh.Redeemer
+	// refreshTokens are digests, by open request about an OAuth token; see noteRefreshToken. Without a lock: there is
+	// one worker.
+	refreshTokens map[types.NamespacedName]string
 }
 
 func newReconciler(env order.Environment, settings Settings) *reconciler {
@@ -64,7 +67,8 @@ func newReconciler(env order.Environment, settings Settings) *reconciler {
 		keystone: env.Keystone, clock: env.Clock, catalog: settings.Catalog,
 		prober: providers.Prober{Transport: settings.Egress},
 		// One for the process: it is what knows which refresh tokens were redeemed.
-		redeemer: &refresh.Redeemer{Transport: settings.Egress, Now: env.Clock.Now},
+		redeemer:      &refresh.Redeemer{Transport: settings.Egress, Now: env.Clock.Now},
+		refreshTokens: map[types.NamespacedName]string{},
 	}
 }
 

@@ -283,7 +283,15 @@ func TestHealing(t *testing.T) {
 	w.files("s", "s2", "mcpserver/keystone")
 	w.wants(w.pass("s"), "Collapsed", "Collapsed")
 
+	// Somebody who edits the Secret meanwhile has not rotated anything. The order writes it again.
+	was := string(w.secret(delivery).Data[order.CloudsKey])
+	w.changes(delivery, order.CloudsKey, "clouds: {}")
+	w.wants(w.pass("r"), "Open", "HealingByRotation")
+	w.changes(delivery, order.CloudsKey, was)
+
 	orderIs(func(s *v1alpha1.KeystoneApplicationCredentialStatus) { s.CredentialID, s.SecretName = "ac-2", "" })(w)
+	w.wants(w.pass("r"), "Open", "HealingByRotation")
+	w.changes(delivery, order.CloudsKey, "clouds: {}")
 	w.wants(w.pass("r"), "Open", "HealingByRotation")
 	w.holds("ac-2")
 	orderIs(func(s *v1alpha1.KeystoneApplicationCredentialStatus) { s.SecretName = delivery })(w)
@@ -463,6 +471,9 @@ func TestHealing_a_password(t *testing.T) {
 	if got := w.user().Annotations[order.RotateAnnotation]; got != asked {
 		t.Fatalf("the order is asked to replace %q, want %q", got, asked)
 	}
+	w.changes(userDelivery, "password", "x") // an edit is no rotation
+	w.wants(w.pass("r"), "Open", "HealingByRotation")
+	w.changes(userDelivery, "password", userPassword)
 	// The order is asked once, also when its status is ahead of its Secret.
 	userIs(func(s *v1alpha1.KeystoneUserStatus) { s.PasswordGeneration, s.SecretName = 4, "" })(w)
 	w.wants(w.pass("r"), "Open", "HealingByRotation")
@@ -470,5 +481,6 @@ func TestHealing_a_password(t *testing.T) {
 		t.Fatalf("the order is asked to replace %q as well", got)
 	}
 	w.holdsPassword("the next one")
+	userIs(func(s *v1alpha1.KeystoneUserStatus) { s.SecretName = userDelivery })(w)
 	w.wants(w.pass("r"), "Fulfilled", "HealingByRotation")
 }

@@ -79,3 +79,17 @@ func (r *reconciler) healAgain(ctx context.Context, request *agents.CredentialUp
 	}
 	return nil
 }
+
+// rotated tells whether the order that delivers a changed Secret has replaced what it was asked to. Somebody who edits
+// the Secret changes it as well, and brings no credential. A Secret that no order delivers any more is its writer's.
+func (r *reconciler) rotated(ctx context.Context, secret *corev1.Secret) (bool, error) {
+	placed, _, err := r.deliveredOrder(ctx, secret)
+	switch o := placed.(type) {
+	case *v1alpha1.KeystoneApplicationCredential:
+		return o.Status.SecretName == secret.Name && o.Status.CredentialID != o.Annotations[order.RotateAnnotation], err
+	case *v1alpha1.KeystoneUser:
+		generation, _, asked := keystoneuser.ParseDeadPassword(o.Annotations[order.RotateAnnotation])
+		return o.Status.SecretName == secret.Name && !(asked && o.Status.PasswordGeneration <= generation), err
+	}
+	return true, err
+}

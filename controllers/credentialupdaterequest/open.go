@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -20,14 +21,21 @@ func (r *reconciler) attend(ctx context.Context, request *v1alpha1.CredentialUpd
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	healing := request.Status.Determination == v1alpha1.DeterminationHealingByRotation
+	if changed && healing {
+		if changed, err = r.rotated(ctx, secret); err != nil {
+			return reconcile.Result{}, err
+		}
+		healing = changed // it is edited: the order writes it again, and was asked before
+	}
 	if changed {
-		return reconcile.Result{}, r.settle(ctx, request, v1alpha1.PhaseFulfilled, fulfilled(request.Status))
+		return reconcile.Result{}, r.settle(ctx, request, v1alpha1.PhaseFulfilled, fulfilled(request.Status, r.renewalOf(request, secret)))
 	}
 	left := credupdate.Expires(request).Sub(r.clock.Now())
 	if left <= 0 {
 		return reconcile.Result{}, r.settle(ctx, request, v1alpha1.PhaseExpired, expired(request.Status))
 	}
-	if request.Status.Determination == v1alpha1.DeterminationHealingByRotation && secret != nil {
+	if healing && secret != nil {
 		if err := r.healAgain(ctx, request, secret); err != nil {
 			return reconcile.Result{}, err
 		}
@@ -64,22 +72,65 @@ func (r *reconciler) settle(ctx context.Context, request *v1alpha1.CredentialUpd
 	if err != nil {
 		return err
 	}
+	delete(r.refreshTokens, client.ObjectKeyFromObject(request))
 	r.announce(ctx, request, actionSettle)
 	return nil
 }
 
-// fulfilled says who brought the new value, as far as that is known. A Secret that is one credential as a
-// whole belongs to an OAuth token, which a platform refreshes in the background too; only a token whose
-// refresh was refused for good can have been authorized anew and nothing else.
-func fulfilled(status v1alpha1.CredentialUpdateRequestStatus) string {
+// renewal is how an OAuth token was replaced. A platform refreshes tokens in the background too, and nobody must be said
+// to have done that.
+type renewal int
+
+const (
+	// renewalUnknown: a provider that replaces refresh tokens leaves the same traces either way; and the operator may
+	// have started since.
+	renewalUnknown renewal = iota
+	// renewalRefreshed: the refresh token is still the same.
+	renewalRefreshed
+	// renewalAuthorized: there was no refresh token to refresh with.
+	renewalAuthorized
+)
+
+// noteRefreshToken remembers an OAuth token's refresh token, as a digest, from when its request opened. In memory: the
+// status has no place for it, and what is lost with it is half a sentence.
+func (r *reconciler) noteRefreshToken(request *v1alpha1.CredentialUpdateRequest, secret *corev1.Secret) {
+	if request.Status.CredentialSecretKey == "" {
+		r.refreshTokens[client.ObjectKeyFromObject(request)] = refreshTokenOf(secret)
+	}
+}
+
+// refreshTokenOf is the digest of a Secret's refresh token, empty when it has none.
+func refreshTokenOf(secret *corev1.Secret) string {
+	if len(secret.Data[keyRefreshToken]) == 0 {
+		return ""
+	}
+	return credupdate.Digest(secret.Data, keyRefreshToken)
+}
+
+func (r *reconciler) renewalOf(request *v1alpha1.CredentialUpdateRequest, secret *corev1.Secret) renewal {
+	before, known := r.refreshTokens[client.ObjectKeyFromObject(request)]
+	switch {
+	case request.Status.Determination == v1alpha1.DeterminationRejectedRefreshDead, known && before == "":
+		return renewalAuthorized
+	case known && before == refreshTokenOf(secret):
+		return renewalRefreshed
+	}
+	return renewalUnknown
+}
+
+// fulfilled says who brought the new value, as far as that is known. A Secret that is one credential as a whole belongs
+// to an OAuth token.
+func fulfilled(status v1alpha1.CredentialUpdateRequestStatus, how renewal) string {
 	oauth := status.CredentialSecretKey == ""
 	switch {
 	case status.Determination == v1alpha1.DeterminationHealingByRotation:
 		return "The order rotated, and the Secret carries a new credential. Read it again and retry the call."
-	case oauth && status.Determination == v1alpha1.DeterminationRejectedRefreshDead:
+	case oauth && how == renewalAuthorized:
 		return "The credential was authorized anew. Retry the call."
+	case oauth && how == renewalRefreshed:
+		return "The credential's token was refreshed in the background. Retry the call."
 	case oauth:
-		return "The credential's token changed: it was refreshed in the background, or authorized anew. Retry the call."
+		return "The credential's token and its refresh token changed: it was refreshed in the background, or authorized anew. Retry the call."
 	case status.InteractionRef == "":
 		return "The credential changed before anybody was shown a card. Retry the call."
 	default:

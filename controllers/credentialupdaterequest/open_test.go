@@ -28,7 +28,11 @@ func TestOpen(t *testing.T) {
 		"a_second_before_its_time": {func(w *world) { w.clock.SetTime(w.clock.Now().Add(credupdate.AskWindow - time.Second)) }, "Open", ""},
 		"the_value_changes":        {fixed, "Fulfilled", "before anybody was shown"},
 		"it_changes_after_a_card":  {both(shown, fixed), "Fulfilled", "was replaced"},
-		"another_key_changes":      {func(w *world) { w.changes("bot-token", "other", "y") }, "Open", ""},
+		"a_namesake_changes": {func(w *world) {
+			namesake := &corev1.Secret{ObjectMeta: inIdentities("bot-token"), Data: map[string][]byte{"value": []byte("another-token")}}
+			w.must(w.client.Create(w.t.Context(), namesake))
+		}, "Open", ""},
+		"another_key_changes": {func(w *world) { w.changes("bot-token", "other", "y") }, "Open", ""},
 		"metadata_changes": {func(w *world) {
 			s := w.secret("bot-token")
 			s.Labels = map[string]string{"a": "b"}
@@ -104,9 +108,11 @@ func TestOpen_about_an_OAuth_token(t *testing.T) {
 		phase  string
 		says   string
 	}{
-		"refreshed_or_authorized_anew":   {503, ``, func(d map[string][]byte) { d[keyAccessToken] = []byte("another") }, "Fulfilled", "in the background"},
-		"the_refresh_token_alone":        {503, ``, func(d map[string][]byte) { d[keyRefreshToken] = []byte("another") }, "Fulfilled", "in the background"},
-		"authorized_anew":                {400, `{"error":"invalid_grant"}`, func(d map[string][]byte) { d[keyAccessToken] = []byte("another") }, "Fulfilled", "was authorized anew"},
+		"refreshed": {503, ``, func(d map[string][]byte) { d[keyAccessToken] = []byte("another") }, "Fulfilled", "token was refreshed in the background"},
+		"both_tokens_are_new": {503, ``, func(d map[string][]byte) {
+			d[keyAccessToken], d[keyRefreshToken] = []byte("another"), []byte("another")
+		}, "Fulfilled", "in the background, or authorized anew"},
+		"authorized_anew":                {400, `{"error":"invalid_grant"}`, func(d map[string][]byte) { d[keyAccessToken] = []byte("another") }, "Fulfilled", "credential was authorized anew"},
 		"nothing_happens":                {503, ``, func(map[string][]byte) {}, "Open", ""},
 		"the_token_is_revoked_and_wiped": {503, ``, func(d map[string][]byte) { delete(d, keyAccessToken) }, "Open", ""},
 	} {
@@ -125,6 +131,36 @@ func TestOpen_about_an_OAuth_token(t *testing.T) {
 			w.must(w.client.Update(t.Context(), master))
 			status := w.pass("r")
 			w.wants(status, c.phase, opened.Determination, c.says)
+		})
+	}
+}
+
+// Without a refresh token nothing can be refreshed. What the operator does not remember it does not claim.
+func TestOpen_about_an_OAuth_token_says_what_it_knows(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, between func(*world)
+		says            string
+	}{
+		"without_a_refresh_token": {func(w *world) { w.changes("bot-oauth", keyRefreshToken, "") }, func(*world) {}, "credential was authorized anew"},
+		"after_a_restart":         {func(*world) {}, func(w *world) { clear(w.r.refreshTokens) }, "in the background, or authorized anew"},
+		"while_another_one_goes":  {func(*world) {}, func(w *world) { _, err := w.try("none"); w.must(err) }, "token was refreshed in the background"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			refreshing(http.StatusServiceUnavailable, ``)(w)
+			c.before(w)
+			w.persons()
+			w.files("r", session, "mcpserver/oauth")
+			w.pass("r")
+			c.between(w)
+			master := &corev1.Secret{}
+			w.must(w.client.Get(t.Context(), client.ObjectKey{Namespace: credupdate.IdentitiesNamespace, Name: "alice-oauth"}, master))
+			master.Data[keyAccessToken] = []byte("another")
+			w.must(w.client.Update(t.Context(), master))
+			w.wants(w.pass("r"), "Fulfilled", "RejectedVerified", c.says)
+			if len(w.r.refreshTokens) > 0 {
+				t.Error("a settled request is remembered")
+			}
 		})
 	}
 }

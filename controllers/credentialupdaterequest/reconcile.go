@@ -21,8 +21,13 @@ import (
 // and probe again, and show a second card.
 func (r *reconciler) Reconcile(ctx context.Context, key reconcile.Request) (reconcile.Result, error) {
 	request := &v1alpha1.CredentialUpdateRequest{}
-	if found, err := r.get(ctx, key.NamespacedName, request); err != nil || !found || !request.DeletionTimestamp.IsZero() {
+	found, err := r.get(ctx, key.NamespacedName, request)
+	switch {
+	case err != nil:
 		return reconcile.Result{}, err
+	case !found, !request.DeletionTimestamp.IsZero():
+		delete(r.refreshTokens, key.NamespacedName)
+		return reconcile.Result{}, nil
 	}
 	switch request.Status.Phase {
 	case "", v1alpha1.PhasePending:
@@ -135,6 +140,7 @@ func (c *claim) record(ctx context.Context, decided *decision) (reconcile.Result
 	c.announce(ctx, c.request, actionDetermine, c.found()...)
 	switch decided.Phase {
 	case v1alpha1.PhaseOpen:
+		c.noteRefreshToken(c.request, c.secret)
 		if decided.Determination == v1alpha1.DeterminationHealingByRotation {
 			// After the status, so that a crash in between leaves a request that will ask again.
 			if err := c.heal(ctx, c.request, *c.delivered.dead); err != nil {
