@@ -12,6 +12,8 @@ export CGO_ENABLED=0 GOFLAGS="-trimpath -buildvcs=false"
 : "${IMAGE_PLATFORMS:=linux/amd64}"
 : "${IMAGE_BUILDER:=go}"
 : "${OPERATOR_NAMESPACE:=c5c3-operator-system}"
+# Components of config/ that config/default is rendered with, with the CRDs that come with them.
+: "${COMPONENTS:=}"
 : "${VERSION:=$(git describe --tags --always --dirty 2>/dev/null || echo dev)}"
 : "${REVISION:=$(git rev-parse HEAD 2>/dev/null || echo unknown)}"
 

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # stack-deploy.sh: brings the local stack up with the operator of this tree running in it as a pod
-# with its own ServiceAccount, and returns when that pod is available. Safe to repeat.
+# with its own ServiceAccount, and returns when that pod is available. It determines CredentialUpdateRequests
+# too (config/agentprimitives), or what else $COMPONENTS names. Safe to repeat.
+export COMPONENTS=${COMPONENTS-agentprimitives}
 source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
 
 stack up >&2

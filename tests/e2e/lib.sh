@@ -144,6 +144,7 @@ explain() {
 	kubectl -n "$PLANE" get controlplanes.c5c3.io -o 'jsonpath={range .items[*].status.conditions[*]}{.type} {.status} {.reason}: {.message}{"\n"}{end}' || :
 	kubectl -n "$NAMESPACE" get "$ORDERS" -o 'jsonpath={range .items[*]}{"\n"}{.kind} {.metadata.name} {.status.observedGeneration} {.metadata.deletionTimestamp}{"\n"}{range .status.conditions[*]}  {.type} {.status} {.reason}: {.message}{"\n"}{end}{end}' || :
 	kubectl -n "$NAMESPACE" get kappcred -o yaml || :
+	kubectl -n "$NAMESPACE" get credentialupdaterequests.agentprimitives.authzed.com -o 'jsonpath={range .items[*]}{.metadata.name} {.status.phase} {.status.determination}: {.status.reason}{"\n"}{end}' || :
 	kubectl -n "$PLANE" get "$CHILDREN" -o wide || :
 	kubectl -n "$PLANE" get "$KORC,pushsecrets.external-secrets.io" -o 'jsonpath={range .items[*]}{.kind} {.metadata.name}{"\n"}{range .status.conditions[*]}  {.type} {.status} {.reason}: {.message}{"\n"}{end}{end}' || :
 	kubectl -n "$NAMESPACE" get events --sort-by=.lastTimestamp | tail -40 || :

@@ -206,3 +206,23 @@ func createUser(ctx context.Context, name string) error {
 func deleteUser(ctx context.Context, id string) error {
 	return asAdmin(ctx, http.MethodDelete, "/users/"+url.PathEscape(id), nil, nil)
 }
+
+func enableUser(ctx context.Context, id string, enabled bool) error {
+	return asAdmin(ctx, http.MethodPatch, "/users/"+url.PathEscape(id), object{"user": object{"enabled": enabled}}, nil)
+}
+
+// changePassword gives a user a password that nobody knows, past its order.
+func changePassword(ctx context.Context, id string) error {
+	return asAdmin(ctx, http.MethodPatch, "/users/"+url.PathEscape(id), object{"user": object{"password": rand.Text()}}, nil)
+}
+
+// changeRole gives a user a role on a project (PUT) or takes it away (DELETE), past every order.
+func changeRole(ctx context.Context, method, user, project, role string) error {
+	path := "/projects/" + url.PathEscape(project) + "/users/" + url.PathEscape(user) + "/roles/" + url.PathEscape(role)
+	return asAdmin(ctx, method, path, nil, nil)
+}
+
+// revoke deletes an application credential as an administrator does by hand, past its order.
+func revoke(ctx context.Context, user, id string) error {
+	return asAdmin(ctx, http.MethodDelete, "/users/"+url.PathEscape(user)+"/application_credentials/"+url.PathEscape(id), nil, nil)
+}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
@@ -20,6 +21,13 @@ witness roles USER_ID PROJECT_ID   names of the roles that are assigned directly
 witness find users|projects NAME   ids of users or projects of that name in the domain Default
 witness create-user NAME           make a user that no order knows, print its id
 witness delete-user ID             delete it again
+witness disable-user ID            disable a user, past its order
+witness enable-user ID             enable it again
+witness change-password ID         give a user a password that nobody knows, past its order
+witness assign USER_ID PROJECT_ID ROLE_ID
+witness unassign USER_ID PROJECT_ID ROLE_ID
+                                   give a user a role on a project by hand, or take it away
+witness revoke USER_ID ID          delete an application credential by hand
 witness kv-same PATH KEY...        the store holds these keys of the Secret on stdin with their values
 witness kv-absent PATH             the store holds nothing at or below the path
 witness record --api SOCKET --out FOLDER [--namespaces PREFIX]
@@ -102,6 +110,18 @@ func run(ctx context.Context, arguments []string) error {
 		return createUser(ctx, argument(0))
 	case command == "delete-user" && len(arguments) == 1:
 		return deleteUser(ctx, argument(0))
+	case command == "disable-user" && len(arguments) == 1:
+		return enableUser(ctx, argument(0), false)
+	case command == "enable-user" && len(arguments) == 1:
+		return enableUser(ctx, argument(0), true)
+	case command == "change-password" && len(arguments) == 1:
+		return changePassword(ctx, argument(0))
+	case command == "assign" && len(arguments) == 3:
+		return changeRole(ctx, http.MethodPut, argument(0), argument(1), argument(2))
+	case command == "unassign" && len(arguments) == 3:
+		return changeRole(ctx, http.MethodDelete, argument(0), argument(1), argument(2))
+	case command == "revoke" && len(arguments) == 2:
+		return revoke(ctx, argument(0), argument(1))
 	case command == "kv-same" && len(arguments) > 1:
 		secret, err := secretOnStdin()
 		if err != nil {

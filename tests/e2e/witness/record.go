@@ -30,6 +30,7 @@ var watched = map[string]string{
 	"keystoneprojects":               "/apis/c5c3.io/v1alpha1/keystoneprojects",
 	"keystoneroleassignments":        "/apis/c5c3.io/v1alpha1/keystoneroleassignments",
 	"keystoneapplicationcredentials": "/apis/c5c3.io/v1alpha1/keystoneapplicationcredentials",
+	"credentialupdaterequests":       "/apis/agentprimitives.authzed.com/v1alpha1/credentialupdaterequests",
 	"korc-users":                     "/apis/openstack.k-orc.cloud/v1alpha1/users",
 	"korc-projects":                  "/apis/openstack.k-orc.cloud/v1alpha1/projects",
 	"korc-roles":                     "/apis/openstack.k-orc.cloud/v1alpha1/roles",
