@@ -3,12 +3,14 @@ package credentialupdaterequest
 import (
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -122,12 +124,29 @@ func TestAgainstAnAPIServer(t *testing.T) {
 			t.Errorf("it became %v", server.Object["spec"])
 		}
 	})
+	says := func(reason string) {
+		t.Helper()
+		for end := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+			list := &eventsv1.EventList{}
+			must(c.List(t.Context(), list, client.InNamespace(namespace)))
+			if slices.ContainsFunc(list.Items, func(e eventsv1.Event) bool {
+				return e.Regarding.UID == request.UID && e.Reason == reason && e.Note != ""
+			}) {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("there is no Event %s among %d", reason, len(list.Items))
+			}
+		}
+	}
+	t.Run("its_determination_is_an_Event", func(*testing.T) { says(agents.DeterminationRejectedVerified) })
 	t.Run("a_new_value_fulfils_within_ten_seconds", func(t *testing.T) {
 		secret := &corev1.Secret{}
 		must(c.Get(t.Context(), key("bot-token"), secret))
 		secret.Data["value"] = []byte("a-new-token")
 		must(c.Update(t.Context(), secret))
 		becomes(agents.PhaseFulfilled, 10*time.Second)
+		says(agents.PhaseFulfilled)
 	})
 }
 

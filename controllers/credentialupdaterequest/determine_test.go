@@ -240,6 +240,50 @@ func TestFollowers_end_as_the_other_one_does(t *testing.T) {
 	}
 }
 
+// A follower whose other one is nothing to wait for has a claim of its own, which its earlier asks count for and the
+// waiting itself does not.
+func TestFollowers_of_what_cannot_be_waited_for(t *testing.T) {
+	for name, c := range map[string]struct {
+		then func(*world)
+		into string
+	}{
+		"it_is_gone":              {deleting(&agents.CredentialUpdateRequest{ObjectMeta: named("a")}), ""},
+		"it_is_pending":           {awaited(func(s *agents.CredentialUpdateRequestStatus) { s.Phase = agents.PhasePending }), ""},
+		"it_is_collapsed":         {awaited(func(s *agents.CredentialUpdateRequestStatus) { s.Phase = agents.PhaseCollapsed }), ""},
+		"it_is_of_a_newer_phase":  {awaited(func(s *agents.CredentialUpdateRequestStatus) { s.Phase = "Escalated" }), ""},
+		"there_is_no_pointer":     {both(deleting(&agents.CredentialUpdateRequest{ObjectMeta: named("a")}), func(w *world) { w.sets("r", func(s *agents.CredentialUpdateRequestStatus) { s.CollapsedInto = nil }) }), ""},
+		"it_is_gone_for_a_second": {both(deleting(&agents.CredentialUpdateRequest{ObjectMeta: named("a")}), func(w *world) { w.files("b", "s2", "mcpserver/git"); w.pass("b") }), "b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.files("before", session, "mcpserver/git")
+			w.answers(http.StatusOK)
+			w.wants(w.pass("before"), "Refused", "CredentialLive")
+			w.answers(http.StatusUnauthorized)
+			other(w)
+			w.files("r", session, "mcpserver/git")
+			w.wants(w.pass("r"), "Collapsed", "Collapsed")
+			c.then(w)
+			status := w.pass("r")
+			if c.into != "" {
+				w.wants(status, "Collapsed", "Collapsed")
+				if status.CollapsedInto.Name != c.into {
+					t.Errorf("it waits for %+v", status.CollapsedInto)
+				}
+				return
+			}
+			w.wants(status, "Open", "RejectedVerified")
+			if status.CollapsedInto != nil || status.OpenedAt == nil {
+				t.Errorf("it is %+v", status)
+			}
+		})
+	}
+}
+
+func awaited(change func(*agents.CredentialUpdateRequestStatus)) func(*world) {
+	return func(w *world) { w.sets("a", change) }
+}
+
 // Each session of a person has a Secret of its own with a copy, and it is one credential all the same.
 func TestCollapse_across_the_sessions_of_a_person(t *testing.T) {
 	person := func(name, subject string) *agents.SessionUserIdentity {

@@ -16,9 +16,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	agents "github.com/c5c3/c5c3-operator/api/agentprimitives/v1alpha1"
+	"github.com/c5c3/c5c3-operator/api/v1alpha1"
 	"github.com/c5c3/c5c3-operator/controllers/order"
 	"github.com/c5c3/c5c3-operator/controllers/order/ordertest"
 	"github.com/c5c3/c5c3-operator/internal/clouds"
+	"github.com/c5c3/c5c3-operator/internal/credupdate"
 	"github.com/c5c3/c5c3-operator/internal/egress"
 )
 
@@ -181,40 +183,135 @@ func TestDetermination_whichever_call_to_the_API_server_fails(t *testing.T) {
 		"refused_a_refresh":        {world: plainWorld, origin: "mcpserver/oauth", given: both((*world).persons, refreshing(400, `{"error":"invalid_grant"}`)), phase: "Open", determination: "RejectedRefreshDead"},
 		"delivered":                {world: newDelivery, origin: "mcpserver/keystone", given: revoked, phase: "Open", determination: "HealingByRotation"},
 		"a_delivered_password":     {world: newPasswordDelivery, origin: "mcpserver/keystone", given: keystoneUser(func(u *ordertest.FakeUser) { u.Password = "x" }), phase: "Open", determination: "HealingByRotation"},
-		"collapsed":                {world: plainWorld, origin: "mcpserver/git", given: func(w *world) { w.files("a", "s2", "mcpserver/git"); w.pass("a") }, phase: "Collapsed", determination: "Collapsed"},
+		"collapsed":                {world: plainWorld, origin: "mcpserver/git", given: other, phase: "Collapsed", determination: "Collapsed"},
 		"delivered_and_accepted":   {world: newDelivery, origin: "mcpserver/keystone", phase: "Refused", determination: "CredentialLive"},
 		"delivered_without_a_role": {world: newDelivery, origin: "mcpserver/keystone", given: func(w *world) { w.keystone.Grant("p-1", "u-1", "r-member", false) }, phase: "Refused", determination: "NotUpdatable"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for failing := 1; ; failing++ {
+			eachCallFails(t, c.phase, c.determination, func(t *testing.T) *world {
 				w := c.world(t)
 				if c.given != nil {
 					c.given(w)
 				}
 				w.files("r", session, c.origin)
-				var calls []string
-				w.fail = func(call string) error {
-					if calls = append(calls, call); len(calls) == failing {
-						return errAPI
-					}
-					return nil
-				}
-				_, err := w.try("r")
-				w.fail = nil
-				if len(calls) < failing {
-					w.must(err)
-					w.wants(w.status("r"), c.phase, c.determination)
-					return
-				}
-				if err == nil {
-					t.Errorf("%q failed, and it does not come back", calls[failing-1])
-				}
-				if phase := w.status("r").Phase; phase != "" && phase != c.phase {
-					t.Errorf("%q failed, and it is %s", calls[failing-1], phase)
-				}
-				w.wants(w.pass("r"), c.phase, c.determination)
-			}
+				return w
+			})
 		})
+	}
+}
+
+// eachCallFails has each call to the API server of a pass on the request "r" fail in turn. The pass comes back, and the
+// request is as before or as it ends, which is how it does end.
+func eachCallFails(t *testing.T, phase, determination string, given func(*testing.T) *world) {
+	t.Helper()
+	for failing := 1; ; failing++ {
+		w := given(t)
+		before := w.status("r").Phase
+		var calls []string
+		w.fail = func(call string) error {
+			if calls = append(calls, call); len(calls) == failing {
+				return errAPI
+			}
+			return nil
+		}
+		_, err := w.try("r")
+		w.fail = nil
+		if len(calls) < failing {
+			w.must(err)
+			w.wants(w.status("r"), phase, determination)
+			return
+		}
+		if err == nil {
+			t.Errorf("%q failed, and it does not come back", calls[failing-1])
+		}
+		if got := w.status("r").Phase; got != before && got != phase {
+			t.Errorf("%q failed, and it is %s", calls[failing-1], got)
+		}
+		w.wants(w.pass("r"), phase, determination)
+	}
+}
+
+// The same of a request that waits.
+func TestOpen_whichever_call_to_the_API_server_fails(t *testing.T) {
+	changes := func(w *world) { w.changes("bot-token", "value", "another-token") }
+	ends := func(w *world) {
+		w.sets("a", func(s *agents.CredentialUpdateRequestStatus) { s.Phase = agents.PhaseFulfilled })
+	}
+	forgets := func(w *world) {
+		o := w.order()
+		o.Annotations = nil
+		w.must(w.client.Update(w.t.Context(), o))
+	}
+	rotates := func(w *world) {
+		w.holds("ac-2")
+		orderIs(func(s *v1alpha1.KeystoneApplicationCredentialStatus) { s.CredentialID = "ac-2" })(w)
+	}
+	for name, c := range map[string]struct {
+		world func(*testing.T) *world
+		// given is before it waits, and then after.
+		given, then          func(*world)
+		origin               string
+		phase, determination string
+	}{
+		"nothing_happens":              {world: plainWorld, origin: "mcpserver/git", phase: "Open", determination: "RejectedVerified"},
+		"its_value_changes":            {world: plainWorld, origin: "mcpserver/git", then: changes, phase: "Fulfilled", determination: "RejectedVerified"},
+		"its_time_is_over":             {world: plainWorld, origin: "mcpserver/git", then: passing(credupdate.AskWindow), phase: "Expired", determination: "RejectedVerified"},
+		"it_heals":                     {world: newDelivery, given: revoked, origin: "mcpserver/keystone", then: forgets, phase: "Open", determination: "HealingByRotation"},
+		"it_is_healed":                 {world: newDelivery, given: revoked, origin: "mcpserver/keystone", then: rotates, phase: "Fulfilled", determination: "HealingByRotation"},
+		"it_follows":                   {world: plainWorld, given: other, origin: "mcpserver/git", phase: "Collapsed", determination: "Collapsed"},
+		"it_follows_to_an_end":         {world: plainWorld, given: other, origin: "mcpserver/git", then: ends, phase: "Fulfilled", determination: "RejectedVerified"},
+		"it_followed_one_that_is_gone": {world: plainWorld, given: other, origin: "mcpserver/git", then: deleting(&agents.CredentialUpdateRequest{ObjectMeta: named("a")}), phase: "Open", determination: "RejectedVerified"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachCallFails(t, c.phase, c.determination, func(t *testing.T) *world {
+				w := c.world(t)
+				if c.given != nil {
+					c.given(w)
+				}
+				w.files("r", session, c.origin)
+				w.pass("r")
+				if c.then != nil {
+					c.then(w)
+				}
+				return w
+			})
+		})
+	}
+}
+
+// other opens the request "a" of another session about the credential of "mcpserver/git".
+func other(w *world) { w.files("a", "s2", "mcpserver/git"); w.pass("a") }
+
+func passing(d time.Duration) func(*world) {
+	return func(w *world) { w.clock.SetTime(w.clock.Now().Add(d)) }
+}
+
+// Whose clock is right does not matter: ours, the provider's and Keystone's are ten minutes apart, and what works works.
+func TestNobodyIsAskedBecauseOfAClock(t *testing.T) {
+	for path, c := range map[string]struct {
+		origin        string
+		given         func(*world)
+		determination string
+	}{
+		"a_probe":                   {"mcpserver/git", answering(http.StatusOK), "CredentialLive"},
+		"a_refresh":                 {"mcpserver/oauth", both((*world).persons, refreshing(http.StatusOK, `{"access_token":"new","refresh_token":"next","token_type":"Bearer","expires_in":60}`)), "SelfHealed"},
+		"a_login_with_a_credential": {"mcpserver/keystone", both((*world).theirCredential, expiringAt(15*time.Minute)), "CredentialLive"},
+		"a_login_with_a_password":   {"mcpserver/keystone", (*world).theirPassword, "CredentialLive"},
+	} {
+		for name, off := range map[string]time.Duration{"ahead": 10 * time.Minute, "behind": -10 * time.Minute} {
+			t.Run(path+"/"+name, func(t *testing.T) {
+				w := newWorld(t)
+				c.given(w)
+				skewed(-off)(w)
+				plain := w.answer
+				w.answer = func(rw http.ResponseWriter, r *http.Request) {
+					rw.Header().Set("Date", w.clock.Now().Add(-off).UTC().Format(http.TimeFormat))
+					plain(rw, r)
+				}
+				w.files("r", session, c.origin)
+				w.wants(w.pass("r"), "Refused", c.determination)
+			})
+		}
 	}
 }
 

@@ -91,7 +91,7 @@ func TestOpen(t *testing.T) {
 func TestOpen_about_a_value_that_changed_during_the_probe(t *testing.T) {
 	w := newWorld(t)
 	w.answer = func(rw http.ResponseWriter, _ *http.Request) {
-		w.changes("bot-token", "value", "another-token")
+		w.changes("bot-token", "value", "another-token") //nolint:contextcheck // it is the test that changes it, not the provider
 		rw.WriteHeader(http.StatusUnauthorized)
 	}
 	w.files("r", session, "mcpserver/git")
