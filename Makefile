@@ -37,7 +37,7 @@ tool = $$(hack/tools/tool.sh $(1))
 BUILD_ARGS := -ldflags '-s -w -X main.version=$(VERSION)'
 
 ##@ Try it
-.PHONY: demo stack-up stack-status stack-down stack-deploy
+.PHONY: demo stack-up stack-status stack-down stack-deploy olm-up
 demo: ## Show an order's whole life on a local real stack: minted, backed up, delivered, rotated, revoked
 	hack/demo.sh
 stack-up: ## Start the local stack: Kubernetes node, Keystone, K-ORC, ESO, KV store (first time: builds them)
@@ -48,6 +48,8 @@ stack-down: ## Stop the local stack; with PURGE=1 forget its state too (what was
 	$(STACK) down $(if $(PURGE),--purge)
 stack-deploy: ## Start the stack, build the image, load it into the node, deploy the operator, wait for it
 	hack/stack-deploy.sh
+olm-up: ## Start a stack with OLM and without K-ORC and ESO, named olm (first time: builds OLM)
+	C5C3_STACK_NAME=$${C5C3_STACK_NAME:-olm} $(STACK) up --only keystone,kv,olm
 
 ##@ Develop
 .PHONY: build run generate manifests test e2e soak lint verify verify-invalid-cr-fixtures support-data

@@ -36,15 +36,26 @@ type Component struct {
 	Sources string
 	// Package to build, "." when the module's own main package.
 	Package string
+	// Packages, instead of Package, are programs of one module that are always used together: each
+	// becomes a binary named after its folder. Built in one call they share the linker's work of finding
+	// out what is up to date.
+	Packages []string
+	// Tags are build tags, separated by commas.
+	Tags string
+	// OnDemand components are built only when a group that needs them comes up, or by name.
+	OnDemand bool
 	// LDFlags are set at link time only: they change neither what is compiled nor Go's build cache.
 	LDFlags []string
 	// Links are further names of the binary, for a program that looks at its own name.
 	Links []string
-	// CRDModule and CRDFolder say where the component's CustomResourceDefinitions come from.
+	// CRDModule and CRDFolder say where the component's CustomResourceDefinitions and other manifests come from.
 	CRDModule, CRDFolder string
 	// Expected is how long a build from nothing takes on two cores.
 	Expected time.Duration
 }
+
+// OPMVersion is the version of operator-registry's opm in the component olm.
+const OPMVersion = "v1.73.0"
 
 // All lists every component, the one that takes longest first: two are built at a time, and a long
 // one that starts last would run alone.
@@ -53,6 +64,27 @@ var All = []Component{
 		Name: "kube", Version: "v1.36.3", Folder: "components/kube", Package: ".", Expected: 20 * time.Minute,
 		LDFlags: kubeVersion("v1.36.3", "1", "36"),
 		Links:   []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet", "kubectl"},
+	},
+	{
+		// OLM, the catalog's opm and the probe that OLM has catalog pods run, of one module: together they
+		// compile half of what each would alone.
+		Name: "olm", Version: "v0.42.0", Folder: "components/olm", Expected: 14 * time.Minute, OnDemand: true,
+		Packages: []string{
+			"github.com/operator-framework/operator-lifecycle-manager/cmd/olm",
+			"github.com/operator-framework/operator-lifecycle-manager/cmd/catalog",
+			"github.com/operator-framework/operator-lifecycle-manager/cmd/package-server",
+			"github.com/operator-framework/operator-lifecycle-manager/cmd/copy-content",
+			"github.com/operator-framework/operator-lifecycle-manager/util/cpb",
+			"github.com/operator-framework/operator-registry/cmd/opm",
+			"github.com/grpc-ecosystem/grpc-health-probe",
+		},
+		// Without the second tag opm wants a C library.
+		Tags: "json1,containers_image_openpgp",
+		LDFlags: []string{
+			"-X github.com/operator-framework/operator-lifecycle-manager/pkg/version.OLMVersion=v0.42.0",
+			"-X github.com/operator-framework/operator-registry/cmd/opm/version.opmVersion=" + OPMVersion,
+		},
+		CRDModule: "github.com/operator-framework/operator-lifecycle-manager", CRDFolder: "deploy/chart",
 	},
 	{
 		Name: "eso", Version: "v0.16.2", Folder: "components/eso", Package: ".", Expected: 7 * time.Minute,
@@ -64,6 +96,8 @@ var All = []Component{
 		Package:   "github.com/k-orc/openstack-resource-controller/v2/cmd/manager",
 		CRDModule: "github.com/k-orc/openstack-resource-controller/v2", CRDFolder: "config",
 	},
+	// The newest whose go.mod allows the same Kubernetes libraries as OLM's: v1.15.0 would compile its own.
+	{Name: "coredns", Version: "v1.14.6", Folder: "components/coredns", Package: ".", Expected: 2 * time.Minute, OnDemand: true},
 	{Name: "etcd", Version: "v3.6.16", Folder: "components/etcd", Package: ".", Expected: 2 * time.Minute},
 	{Name: "consumer", Version: "dev", Folder: ".", Sources: "consumer", Package: "./consumer", Expected: 20 * time.Second},
 	{Name: "pause", Version: "dev", Folder: ".", Sources: "pause", Package: "./pause", Expected: 10 * time.Second},
@@ -104,6 +138,9 @@ func (c Component) Key(stackFolder, goVersion string) (string, error) {
 	hash := sha256.New()
 	fmt.Fprintf(hash, "go %s\nflags %q ldflags %q package %s crds %s %s links %q\n", goVersion,
 		compileFlags, c.ldflags(), c.Package, c.CRDModule, c.CRDFolder, c.Links)
+	if len(c.Packages) > 0 || c.Tags != "" {
+		fmt.Fprintf(hash, "packages %q tags %s\n", c.Packages, c.Tags)
+	}
 	folder := filepath.Join(stackFolder, c.Folder)
 	files := []string{filepath.Join(folder, "go.mod"), filepath.Join(folder, "go.sum")}
 	// Folders below count too: a component may bring a stand-in for a module that it does not need.
@@ -244,7 +281,16 @@ func (s *Store) build(ctx context.Context, c Component, dir string) (err error) 
 
 func (s *Store) compile(ctx context.Context, c Component, output string, task *progress.Task) error {
 	arguments := append([]string{"build", "-v"}, compileFlags...)
-	arguments = append(arguments, "-ldflags", c.ldflags(), "-o", output, c.Package)
+	if c.Tags != "" {
+		arguments = append(arguments, "-tags", c.Tags)
+	}
+	if len(c.Packages) > 0 {
+		// A folder, which go tells from a file by the slash at its end.
+		arguments = append(arguments, "-ldflags", c.ldflags(), "-o", filepath.Dir(output)+"/")
+		arguments = append(arguments, c.Packages...)
+	} else {
+		arguments = append(arguments, "-ldflags", c.ldflags(), "-o", output, c.Package)
+	}
 	command := s.goCommand(ctx, c, arguments...)
 	messages := &compilerOutput{task: task}
 	command.Stdout, command.Stderr = messages, messages
@@ -270,7 +316,7 @@ func (s *Store) copyManifests(ctx context.Context, c Component, target string) e
 	}
 	source := filepath.Join(strings.TrimSpace(string(out)), c.CRDFolder)
 	return filepath.WalkDir(source, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" {
+		if extension := filepath.Ext(path); err != nil || entry.IsDir() || extension != ".yaml" && extension != ".tpl" {
 			return err
 		}
 		relative, err := filepath.Rel(source, path)

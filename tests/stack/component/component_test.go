@@ -66,6 +66,7 @@ func TestVersionsAreThePinnedOnes(t *testing.T) {
 		"kube": "k8s.io/kubernetes", "kv": "github.com/hashicorp/vault", "etcd": "go.etcd.io/etcd/server/v3",
 		"eso":  "github.com/external-secrets/external-secrets",
 		"korc": "github.com/k-orc/openstack-resource-controller/v2",
+		"olm":  "github.com/operator-framework/operator-lifecycle-manager", "coredns": "github.com/coredns/coredns",
 	}
 	for name, module := range modules {
 		c, err := Named(name)
@@ -79,6 +80,16 @@ func TestVersionsAreThePinnedOnes(t *testing.T) {
 		if !strings.Contains(string(text), module+" "+c.Version) {
 			t.Errorf("%s says %s, its go.mod does not require %s at that version", name, c.Version, module)
 		}
+	}
+}
+
+func TestOPMVersionIsThePinnedOne(t *testing.T) {
+	text, err := os.ReadFile("../components/olm/go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "github.com/operator-framework/operator-registry " + OPMVersion; !strings.Contains(string(text), want) {
+		t.Errorf("components/olm/go.mod does not require %s", want)
 	}
 }
 

@@ -76,6 +76,7 @@ var debianPackages = map[string][]debianPackage{
 		{"sqlite3", "/usr/bin/sqlite3"},
 		{"python3-openstackclient", "/usr/bin/openstack"},
 	},
+	"olm": {{"busybox-static", "/bin/busybox"}},
 }
 
 // installPackages installs what is missing and says so. Nothing is removed by `down`.

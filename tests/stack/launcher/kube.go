@@ -284,28 +284,35 @@ func (s *Stack) importImages(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		target := s.path("run", component+".tar")
-		file, err := os.Create(target)
-		if err != nil {
+		if _, err := s.importImage(ctx, imagetar.Binary(reference, runtime.GOARCH, program)); err != nil {
 			return err
-		}
-		digest, err := imagetar.Write(file, imagetar.Binary(reference, runtime.GOARCH, program))
-		if closeErr := file.Close(); err == nil {
-			err = closeErr
-		}
-		if err != nil {
-			return err
-		}
-		listed, err := s.ctr(ctx, "images", "ls", "name=="+reference)
-		if err == nil && !strings.Contains(listed, digest) {
-			_, err = s.ctr(ctx, "images", "import", target)
-		}
-		_ = os.Remove(target)
-		if err != nil {
-			return fmt.Errorf("importing %s: %w", reference, err)
 		}
 	}
 	return nil
+}
+
+// importImage imports an image unless containerd has it, and returns its digest.
+func (s *Stack) importImage(ctx context.Context, image imagetar.Image) (string, error) {
+	file, err := os.CreateTemp(s.path("run"), "image-*.tar")
+	if err != nil {
+		return "", err
+	}
+	defer os.Remove(file.Name())
+	digest, err := imagetar.Write(file, image)
+	if closeErr := file.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return "", err
+	}
+	listed, err := s.ctr(ctx, "images", "ls", "name=="+image.Reference)
+	if err == nil && !strings.Contains(listed, digest) {
+		_, err = s.ctr(ctx, "images", "import", file.Name())
+	}
+	if err != nil {
+		return "", fmt.Errorf("importing %s: %w", image.Reference, err)
+	}
+	return digest, nil
 }
 
 // LoadImage imports an OCI or docker image archive into the node. Pods use it under reference, with

@@ -23,7 +23,10 @@ import (
 )
 
 // Groups of components, in the order in which they come up. Each needs those that it names first.
-var Groups = []string{"kube", "keystone", "kv", "korc", "eso"}
+var Groups = []string{"kube", "keystone", "kv", "korc", "eso", "olm"}
+
+// onDemand groups come up only when they are named: they take long to build, and most tests need none.
+var onDemand = []string{"olm"}
 
 // Options are what a user may choose. Everything but Name and State is remembered in the state
 // folder, so that it need be given to the first `up` only.
@@ -36,7 +39,7 @@ type Options struct {
 	Cache string
 	// Subnet is the /30 between the machine and the stack; empty derives it from the name.
 	Subnet string
-	// Only limits `up` to some groups; empty means all.
+	// Only limits `up` to some groups; empty means all but those that come on demand.
 	Only []string
 	// KVAddress and KVTokenFile name an OpenBao of the user's own, instead of the stack's store.
 	KVAddress, KVTokenFile string

@@ -37,6 +37,7 @@ func TestWantedGroups(t *testing.T) {
 		"what a group needs comes with it":   {"eso", "kube,eso"},
 		"the order is not the user's":        {"korc,keystone,kube", "kube,keystone,korc"},
 		"naming one twice is naming it once": {"kube,kube", "kube"},
+		"OLM only when it is named":          {"olm,keystone", "kube,keystone,olm"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var only []string

@@ -30,7 +30,7 @@ func (s *Stack) Status(ctx context.Context, w io.Writer) (bool, error) {
 	}
 	expected := s.settings.Groups
 	if len(expected) == 0 {
-		expected = Groups
+		expected, _ = wantedGroups(nil) // no name in it could be wrong
 	}
 	var rows []*row
 	var waiting sync.WaitGroup
@@ -94,7 +94,7 @@ func judge(ctx context.Context, status supervisor.Status, svc service) (string, 
 // Env prints what a shell needs to work with the stack, as export commands.
 func (s *Stack) Env(w io.Writer) {
 	kube := s.built("kube")
-	for _, pair := range [][2]string{
+	pairs := [][2]string{
 		{"C5C3_STACK_NAME", s.Name},
 		{"C5C3_STACK_STATE", s.State},
 		{"C5C3_STACK_CACHE", s.settings.Cache},
@@ -114,7 +114,11 @@ func (s *Stack) Env(w io.Writer) {
 		{"KEYSTONE_ADMIN_PASSWORD_FILE", s.adminPasswordFile()},
 		{"KV_ADDRESS", s.kvAddress()},
 		{"KV_TOKEN_FILE", s.kvTokenFile()},
-	} {
+	}
+	if s.has("olm") {
+		pairs = append(pairs, [2]string{"C5C3_STACK_OPM", s.built("olm").Path("opm")})
+	}
+	for _, pair := range pairs {
 		fmt.Fprintf(w, "export %s=%s\n", pair[0], shellQuote(pair[1]))
 	}
 }

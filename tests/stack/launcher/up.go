@@ -24,15 +24,17 @@ var groupComponents = map[string][]string{
 	"kv":   {"kv"},
 	"korc": {"korc"},
 	"eso":  {"eso"},
+	// K-ORC and ESO too: there they are installed from a catalog, as pods of these binaries.
+	"olm": {"olm", "coredns", "korc", "eso"},
 }
 
 // groupNeeds says which groups a group can't do without.
-var groupNeeds = map[string][]string{"korc": {"kube"}, "eso": {"kube"}}
+var groupNeeds = map[string][]string{"korc": {"kube"}, "eso": {"kube"}, "olm": {"kube"}}
 
 // wantedGroups completes the user's choice and puts it in the order of Groups.
 func wantedGroups(only []string) ([]string, error) {
 	if len(only) == 0 {
-		return slices.Clone(Groups), nil
+		return slices.DeleteFunc(slices.Clone(Groups), func(g string) bool { return slices.Contains(onDemand, g) }), nil
 	}
 	wanted := map[string]bool{}
 	for _, group := range only {
@@ -126,11 +128,13 @@ func (s *Stack) buildNamed(ctx context.Context, names ...string) (map[string]com
 	return store.Ensure(ctx, names...)
 }
 
-// Build builds components into the cache, all when none is named, and prints where they are.
+// Build builds components into the cache, all but those on demand when none is named, and prints where they are.
 func (s *Stack) Build(ctx context.Context, names ...string) error {
 	if len(names) == 0 {
 		for _, c := range component.All {
-			names = append(names, c.Name)
+			if !c.OnDemand {
+				names = append(names, c.Name)
+			}
 		}
 	}
 	for _, name := range names {
@@ -213,6 +217,9 @@ func (s *Stack) upGroups(ctx context.Context) error {
 			}
 			return s.upStores(gctx)
 		})
+	}
+	if s.has("olm") {
+		group.Go(func() error { return s.upOLM(gctx) })
 	}
 	return group.Wait()
 }

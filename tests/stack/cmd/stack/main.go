@@ -24,9 +24,13 @@ const usage = `stack runs Kubernetes, Keystone, K-ORC, External Secrets and a KV
   stack status                    one line per component; exit status 1 unless all are healthy
   stack down [--purge]            end everything and verify it; --purge removes the state folder too
   stack env                       what a shell needs, as export commands
-  stack build [--only NAME,...]   build components into the cache, all when none is named
+  stack build [--only NAME,...]   build components into the cache, all but those on demand when none is named
   stack assets                    build kube-apiserver, kubectl and etcd; print a folder for KUBEBUILDER_ASSETS
   stack load-image REF TAR        import an image archive into the node
+  stack bundles FOLDER            write OLM bundles of K-ORC and ESO, made from their own manifests
+  stack load-bundle REF FOLDER    make an image of a bundle and import it; prints its reference by digest
+  stack load-catalog REF FOLDER   the same for a file-based catalog, with the opm that serves it
+  stack stores                    make the SecretStores, once ESO's kinds are there from elsewhere
   stack kubectl ARGUMENTS         the stack's own kubectl, as administrator
   stack kv list [PATH]            paths in the KV store
   stack kv get PATH [--show-values]
@@ -38,7 +42,7 @@ const usage = `stack runs Kubernetes, Keystone, K-ORC, External Secrets and a KV
   stack kill|stop|start COMPONENT crash, end or start one component
   stack enter [COMMAND]           a shell in the stack's namespaces
 
-Groups: ` + "kube, keystone, kv, korc, eso" + `.
+Groups: ` + "kube, keystone, kv, korc, eso, and on demand olm (OLM and CoreDNS)" + `.
 Flags of every command:
   --name NAME       tells stacks on one machine apart (C5C3_STACK_NAME, default c5c3)
   --state FOLDER    what belongs to this stack alone (C5C3_STACK_STATE,
@@ -175,6 +179,35 @@ func run(ctx context.Context, arguments []string) error {
 			return err
 		}
 		return stack.LoadImage(ctx, first, second)
+
+	case "bundles":
+		stack, err := open(&first)
+		if err != nil {
+			return err
+		}
+		return stack.Bundles(ctx, first)
+
+	case "load-bundle", "load-catalog":
+		stack, err := open(&first, &second)
+		if err != nil {
+			return err
+		}
+		load := stack.LoadBundle
+		if command == "load-catalog" {
+			load = stack.LoadCatalog
+		}
+		reference, err := load(ctx, first, second)
+		if err == nil {
+			fmt.Println(reference)
+		}
+		return err
+
+	case "stores":
+		stack, err := open()
+		if err != nil {
+			return err
+		}
+		return stack.Stores(ctx)
 
 	case "kubectl":
 		// Its arguments are kubectl's: which stack is meant comes from the environment.
