@@ -88,7 +88,7 @@ support-data: ## Print what a bug report needs: states, conditions, Events and l
 	hack/support-data.sh
 
 ##@ Ship
-.PHONY: image install uninstall deploy undeploy bundle bundle-validate operatorhub
+.PHONY: image install uninstall deploy undeploy bundle bundle-validate operatorhub catalog
 image: ## Build the operator's image into $IMAGE_TAR under the name $IMG
 	hack/image.sh
 install: ## Install the CRDs into the cluster of $KUBECONFIG
@@ -105,6 +105,8 @@ bundle: manifests ## Generate the OLM bundle into bundle/ (BUNDLE_VERSION=..., s
 	hack/bundle.sh
 bundle-validate: ## Validate both flavours of the bundle as OperatorHub's pipelines do; unexplained warnings fail
 	hack/bundle-validate.sh
+catalog: ## Render our file-based catalog from catalog/ into bin/catalog and validate it with opm (first time: builds OLM)
+	hack/olm-catalog.sh
 operatorhub: ## Lay out bin/operatorhub/operators/c5c3-operator, ready to submit, and check it
 	hack/operatorhub.sh
 
