@@ -74,6 +74,17 @@ func NewOpen(at time.Time) Open {
 	return o
 }
 
+// In moves it all into another namespace.
+func (o Open) In(namespace string) Open {
+	for _, object := range o.Objects() {
+		object.SetNamespace(namespace)
+	}
+	o.Request.Spec.SessionRef.Namespace = namespace
+	o.Request.Status.ResolvedCredential.Namespace = namespace
+	o.Request.Status.CredentialSecretRef.Namespace = namespace
+	return o
+}
+
 // Objects are all of them.
 func (o Open) Objects() []client.Object { return []client.Object{o.Request, o.Identity, o.Secret} }
 
