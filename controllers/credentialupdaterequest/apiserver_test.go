@@ -1,6 +1,8 @@
 package credentialupdaterequest
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"slices"
@@ -18,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -111,6 +114,8 @@ func TestAgainstAnAPIServer(t *testing.T) {
 			t.Errorf("a change of it is answered with %v", err)
 		}
 	})
+	t.Run("its_limits", func(t *testing.T) { limits(t, c) })
+	t.Run("its_columns", func(t *testing.T) { columns(t, config) })
 	t.Run("fields_of_the_other_project_are_kept", func(t *testing.T) {
 		server := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": agents.GroupVersion.String(), "kind": "MCPServer", "metadata": map[string]any{"namespace": namespace, "name": "whole"},
@@ -170,5 +175,104 @@ func grant(t *testing.T, c client.Client) {
 		if err := c.Create(t.Context(), object); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// limits sends the API server a request on either side of each limit.
+func limits(t *testing.T, c client.Client) {
+	refuses := func(t *testing.T, spec any, says string) {
+		t.Helper()
+		request := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": agents.GroupVersion.String(), "kind": Kind, "metadata": map[string]any{"namespace": namespace, "name": "limits"},
+		}}
+		if spec != nil {
+			request.Object["spec"] = spec
+		}
+		err := c.Create(t.Context(), request, client.DryRunAll)
+		if says == "" && err != nil || says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
+			t.Errorf("it is answered with %v, want %q", err, says)
+		}
+	}
+	t.Run("no_spec", func(t *testing.T) { refuses(t, nil, "spec: Required") })
+	for name, edge := range map[string]struct {
+		field string // below spec
+		value any
+		says  string // part of the refusal; empty when it is taken
+	}{
+		"why_of_280_characters":          {"why", strings.Repeat("界", 280), ""},
+		"why_of_281_characters":          {"why", strings.Repeat("界", 281), "spec.why: Too long"},
+		"no_why":                         {"why", nil, ""},
+		"origin_of_512_characters":       {"origin", strings.Repeat("o", 512), ""},
+		"origin_of_513_characters":       {"origin", strings.Repeat("o", 513), "spec.origin: Too long"},
+		"no_origin":                      {"origin", nil, "spec.origin: Required"},
+		"toolName_of_512_characters":     {"toolName", strings.Repeat("t", 512), ""},
+		"toolName_of_513_characters":     {"toolName", strings.Repeat("t", 513), "spec.toolName: Too long"},
+		"no_toolName":                    {"toolName", nil, "spec.toolName: Required"},
+		"requestedBy_of_1024_characters": {"requestedBy", strings.Repeat("r", 1024), ""},
+		"requestedBy_of_1025_characters": {"requestedBy", strings.Repeat("r", 1025), "spec.requestedBy: Too long"},
+		"no_requestedBy":                 {"requestedBy", nil, "spec.requestedBy: Required"},
+		"no_sessionRef":                  {"sessionRef", nil, "spec.sessionRef: Required"},
+		"session_name_of_253":            {"sessionRef", map[string]any{"name": strings.Repeat("n", 253), "namespace": "n"}, ""},
+		"session_name_of_254":            {"sessionRef", map[string]any{"name": strings.Repeat("n", 254), "namespace": "n"}, "spec.sessionRef.name: Too long"},
+		"session_without_a_name":         {"sessionRef", map[string]any{"namespace": "n"}, "spec.sessionRef.name: Required"},
+		"session_of_an_empty_name":       {"sessionRef", map[string]any{"name": "", "namespace": "n"}, "spec.sessionRef.name"},
+		"session_namespace_of_63":        {"sessionRef", map[string]any{"name": "n", "namespace": strings.Repeat("n", 63)}, ""},
+		"session_namespace_of_64":        {"sessionRef", map[string]any{"name": "n", "namespace": strings.Repeat("n", 64)}, "spec.sessionRef.namespace: Too long"},
+		"session_without_a_namespace":    {"sessionRef", map[string]any{"name": "n"}, "spec.sessionRef.namespace: Required"},
+		"session_of_an_empty_namespace":  {"sessionRef", map[string]any{"name": "n", "namespace": ""}, "spec.sessionRef.namespace"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := map[string]any{"sessionRef": map[string]any{"name": "n", "namespace": "n"}, "origin": "o", "toolName": "t", "requestedBy": "r"}
+			spec[edge.field] = edge.value
+			if edge.value == nil {
+				delete(spec, edge.field)
+			}
+			refuses(t, spec, edge.says)
+		})
+	}
+}
+
+// columns are what kubectl prints, and by which short name.
+func columns(t *testing.T, config *rest.Config) {
+	served, err := discovery.NewDiscoveryClientForConfigOrDie(config).ServerResourcesForGroupVersion(agents.GroupVersion.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Kind == Kind && slices.Contains(r.ShortNames, "credupdate") }) {
+		t.Errorf("it is not served as credupdate: %v", served.APIResources)
+	}
+	api, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := host.JoinPath("apis", agents.GroupVersion.String(), "namespaces", namespace, "credentialupdaterequests", "r")
+	ask, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at.String(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask.Header.Set("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
+	response, err := api.Do(ask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	table := &metav1.Table{}
+	if err := json.NewDecoder(response.Body).Decode(table); err != nil || len(table.Rows) != 1 {
+		t.Fatalf("it is answered with %+v, %v", table, err)
+	}
+	var shown []string
+	for i, column := range table.ColumnDefinitions {
+		cell := fmt.Sprint(table.Rows[0].Cells[i])
+		if column.Name == "Age" {
+			cell = "?"
+		}
+		shown = append(shown, column.Name+"="+cell)
+	}
+	if want := []string{"Name=r", "Phase=Open", "Determination=RejectedVerified", "Origin=mcpserver/git", "Age=?"}; !slices.Equal(shown, want) {
+		t.Errorf("it shows %q, want %q", shown, want)
 	}
 }

@@ -132,6 +132,30 @@ func deleting(object client.Object) func(*world) {
 	return func(w *world) { w.must(w.client.Delete(w.t.Context(), object)) }
 }
 
+// What a request is about is recorded when it opens, and nothing of it when it leads to no credential.
+func TestDetermination_records_what_it_found(t *testing.T) {
+	w := newWorld(t)
+	w.files("r", session, "mcpserver/git")
+	status := w.pass("r")
+	found := agents.ResolvedCredential{IdentityKind: "AgentIdentity", Namespace: namespace, Name: "bot", Credential: "git-token", ProviderID: "git"}
+	if status.ResolvedCredential == nil || *status.ResolvedCredential != found {
+		t.Errorf("it leads to %+v, want %+v", status.ResolvedCredential, found)
+	}
+	if ref := status.CredentialSecretRef; ref == nil || *ref != (agents.ObjectReference{Namespace: namespace, Name: "bot-token"}) || status.CredentialSecretKey != "value" {
+		t.Errorf("it is in %+v, key %q", ref, status.CredentialSecretKey)
+	}
+	if want := credupdate.Digest(map[string][]byte{"value": []byte(token)}, ""); status.CredentialSecretObservedHash != want {
+		t.Errorf("the digest is %s, want %s", status.CredentialSecretObservedHash, want)
+	}
+	if !status.OpenedAt.Time.Equal(w.clock.Now()) {
+		t.Errorf("it was opened at %s", status.OpenedAt)
+	}
+	w.files("none", session, "mcpserver/absent")
+	if status := w.pass("none"); status.ResolvedCredential != nil {
+		t.Errorf("nothing is %+v", status.ResolvedCredential)
+	}
+}
+
 func TestDetermination_of_another_namespaces_session(t *testing.T) {
 	w := newWorld(t)
 	request := w.files("r", session, "mcpserver/git")

@@ -19,7 +19,8 @@ import (
 
 // API is what the rows have to cover.
 type API struct {
-	// Reasons and Conditions are the values of the constants of api/v1alpha1.
+	// Reasons and Conditions are the values of the constants of api/v1alpha1, and of those of a
+	// CredentialUpdateRequest, whose phases and determinations are reasons too.
 	Reasons, Conditions map[string]bool
 	// Items are, by kind, what the CRDs hold, spelled as in a row's covers:
 	//
@@ -31,15 +32,25 @@ type API struct {
 	Items map[string][]string
 }
 
-// loadAPI derives the items from the constants of api/v1alpha1 and from the CRDs of group c5c3.io.
+// definitions are the CRDs that rows cover. The other kinds of agents are another project's, and only as far as they are
+// read.
+var definitions = []string{"config/crd/bases/c5c3.io_*.yaml", "config/crd/agentprimitives/*_credentialupdaterequests.yaml"}
+
+// loadAPI derives the items from the constants of the kinds and from their CRDs.
 func loadAPI(root string) (API, error) {
 	api := API{Reasons: map[string]bool{}, Conditions: map[string]bool{}, Items: map[string][]string{}}
-	if err := api.readConstants(filepath.Join(root, "api", "v1alpha1")); err != nil {
-		return API{}, err
+	for _, folder := range []string{"api/v1alpha1", "api/agentprimitives/v1alpha1"} {
+		if err := api.readConstants(filepath.Join(root, folder)); err != nil {
+			return API{}, err
+		}
 	}
-	files, err := filepath.Glob(filepath.Join(root, "config", "crd", "bases", "c5c3.io_*.yaml"))
-	if err != nil {
-		return API{}, err
+	var files []string
+	for _, pattern := range definitions {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			return API{}, err
+		}
+		files = append(files, found...)
 	}
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
@@ -58,7 +69,7 @@ func loadAPI(root string) (API, error) {
 	return api, nil
 }
 
-// readConstants finds the string constants named Reason* and Condition* of a package.
+// readConstants finds the string constants named Reason*, Determination*, Phase* and Condition* of a package.
 func (api API) readConstants(folder string) error {
 	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
 	if err != nil {
@@ -83,7 +94,7 @@ func (api API) readConstants(folder string) error {
 				return true
 			}
 			switch name := spec.Names[0].Name; {
-			case strings.HasPrefix(name, "Reason"):
+			case strings.HasPrefix(name, "Reason"), strings.HasPrefix(name, "Determination"), strings.HasPrefix(name, "Phase"):
 				api.Reasons[value] = true
 			case strings.HasPrefix(name, "Condition"):
 				api.Conditions[value] = true

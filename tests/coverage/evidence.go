@@ -57,7 +57,7 @@ func newWords() *words { return &words{names: map[string]bool{}, texts: map[stri
 
 // mentionsReason tells whether a test speaks of a reason, by its constant or by its value.
 func (w *words) mentionsReason(reason string) bool {
-	return w.names["Reason"+reason] || w.texts[reason] || strings.Contains(w.source, reason)
+	return w.names["Reason"+reason] || w.names["Determination"+reason] || w.names["Phase"+reason] || w.texts[reason] || strings.Contains(w.source, reason)
 }
 
 // mentionsField tells whether a test speaks of a field, by its name in Go or in JSON.
