@@ -168,7 +168,7 @@ func (p *testPackage) add(decl ast.Decl) {
 	switch decl := decl.(type) {
 	case *ast.FuncDecl:
 		p.decls[decl.Name.Name] = append(p.decls[decl.Name.Name], decl)
-		if decl.Recv == nil && strings.HasPrefix(decl.Name.Name, "Test") {
+		if decl.Recv == nil && (strings.HasPrefix(decl.Name.Name, "Test") || strings.HasPrefix(decl.Name.Name, "Fuzz")) {
 			p.tests[decl.Name.Name] = decl
 		}
 		p.addFunctions(decl)
