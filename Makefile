@@ -52,7 +52,7 @@ olm-up: ## Start a stack with OLM and without K-ORC and ESO, named olm (first ti
 	C5C3_STACK_NAME=$${C5C3_STACK_NAME:-olm} $(STACK) up --only keystone,kv,olm
 
 ##@ Develop
-.PHONY: build run generate manifests test e2e soak lint verify verify-invalid-cr-fixtures support-data
+.PHONY: build run generate manifests test e2e olm-e2e soak lint verify verify-invalid-cr-fixtures support-data
 build: ## Build the operator and the kubectl plugin into bin/
 	go build $(BUILD_ARGS) -o bin/ ./cmd/...
 	install -m 0755 cmd/kubectl-c5c3/kubectl_complete-c5c3 bin/
@@ -70,6 +70,8 @@ test: ## Run unit, property and envtest tests of every module (builds kube-apise
 	hack/test.sh $(TEST_ARGS)
 e2e: ## Run the Chainsaw suites on the local stack, or on the cluster of $KUBECONFIG if that is another
 	hack/e2e.sh
+olm-e2e: ## Install by one Subscription on a stack with OLM, upgrade while 50 orders live and are used (first time: builds OLM)
+	hack/olm-e2e.sh
 soak: ## Kill everything at random while orders rotate and are used, DURATION=10m ORDERS=20 SEED=...; print the ledger
 	hack/soak.sh
 lint: ## Run golangci-lint on every module of ours
