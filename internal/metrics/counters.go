@@ -102,6 +102,9 @@ func (c *Counters) KeystoneRequest(operation string, class keystone.Class, d tim
 	c.request.WithLabelValues(operation).Observe(d.Seconds())
 }
 
+// NewCardMessages makes the card server's counter.
+func NewCardMessages() *prometheus.CounterVec { return counter(cardMessages) }
+
 func counter(d Definition) *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: d.Name, Help: d.Help}, d.Labels)
 }

@@ -116,13 +116,19 @@ var (
 	}
 )
 
+// cardMessages is the card server's, which has no other of its own.
+var cardMessages = Definition{
+	Name: "c5c3_card_messages_total", Type: Counter, Labels: []string{"channel", "action", "outcome"},
+	Help: "Messages about cards, each try of one.",
+}
+
 // Group is a part of the table with what holds for all of it.
 type Group struct {
 	Title, Text string
 	Definitions []Definition
 }
 
-// Table is every metric of the operator's own, in the order of the documentation. What
+// Table is every metric of the project's own, in the order of the documentation. What
 // controller-runtime and the Go runtime add is theirs to document.
 func Table() []Group {
 	return []Group{
@@ -141,6 +147,11 @@ func Table() []Group {
 				rotationsStarted, rotationsSwitched, rotationsFailed, rotationDuration, revocationsProven, revocationsRepaired, revocationsUnproven,
 				keystoneRequests, keystoneDuration,
 			},
+		},
+		{
+			Title:       "What the card server did",
+			Text:        "Served by c5c3-cards on the same port and path, and counted by the replica that leads.",
+			Definitions: []Definition{cardMessages},
 		},
 	}
 }

@@ -48,6 +48,7 @@ const values = `## Values of the labels
 - ` + "`cause`" + ` of a start: ` + "`FirstCredential`, `GenerationRaised` (spec), `ScheduleDue`, `LiveExpired`, `LiveGone` (in Keystone), `SecretLost`, `ChildLost` (K-ORC's object), `PasswordRefused` (by Keystone), `SuccessorReplaced`, `UnderWay`" + `.
 - ` + "`condition`" + `: a condition of the [ControlPlane](controlplane.md#conditions).
 - ` + "`operation`" + `: what was asked of Keystone, such as ` + "`login`" + `. ` + "`class`" + `: ` + "`OK`" + `, or what the failure means: ` + "`AuthenticationFailed`, `Forbidden`, `NotFound`, `Conflict`, `InvalidRequest`, `TLSVerificationFailed`, `CatalogEndpointMismatch`, `EndpointUnreachable`" + `.
+- ` + "`channel`" + `: ` + "`Slack`, `Webhook`, `Event`" + `. ` + "`action`" + `: ` + "`publish`" + ` asks people, ` + "`close`" + ` tells them of the end. ` + "`outcome`" + `: ` + "`delivered`, `not_sent`" + ` (the receiver has certainly not taken it), ` + "`unknown`" + ` (no answer).
 `
 
 func quoted(labels []string) string {

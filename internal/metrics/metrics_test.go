@@ -175,6 +175,9 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	counters.KeystoneRequest("login", keystone.OK, time.Second)
+	messages := NewCardMessages()
+	registry.MustRegister(messages)
+	messages.WithLabelValues("Slack", "publish", "delivered").Inc()
 	exposed := map[string]*dto.MetricFamily{}
 	for _, family := range gather(t, registry) {
 		exposed[family.GetName()] = family

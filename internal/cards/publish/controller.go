@@ -53,16 +53,8 @@ type Settings struct {
 	Link func(request *v1alpha1.CredentialUpdateRequest) (string, error)
 	// ProviderTitle is what people call a provider of the catalog; empty for one that is not in it.
 	ProviderTitle func(id string) string
-	// Messages counts what became of messages, see NewMessages.
+	// Messages counts what became of messages (metrics.NewCardMessages).
 	Messages *prometheus.CounterVec
-}
-
-// NewMessages makes the counter of messages.
-func NewMessages() *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "c5c3_card_messages_total",
-		Help: "Messages about cards by channel (Slack, Webhook, Event), by what they do (publish, close), and by outcome: delivered, not_sent, unknown.",
-	}, []string{"channel", "action", "outcome"})
 }
 
 // Publisher publishes the cards of requests and closes them.
@@ -88,8 +80,15 @@ type memory struct {
 	lasting map[string]bool
 }
 
-// New makes a Publisher.
+// New makes a Publisher. Its counters begin at 0, since the first failure of one that begins with it is no increase.
 func New(settings Settings) *Publisher {
+	for _, channel := range settings.Channels {
+		for _, action := range []string{actionPublish, actionClose} {
+			for _, outcome := range []string{outcomeDelivered, outcomeNotSent, outcomeUnknown} {
+				settings.Messages.WithLabelValues(channel.Name(), action, outcome)
+			}
+		}
+	}
 	return &Publisher{Settings: settings, memories: map[types.NamespacedName]*memory{}}
 }
 

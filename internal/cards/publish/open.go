@@ -31,6 +31,13 @@ const (
 	actionClose   = "close"
 )
 
+// Outcomes, of the counter.
+const (
+	outcomeDelivered = "delivered"
+	outcomeNotSent   = "not_sent"
+	outcomeUnknown   = "unknown"
+)
+
 // pass is one look at a request.
 type pass struct {
 	*Publisher
@@ -137,7 +144,7 @@ func (p *pass) send(ctx context.Context, channel Channel, again bool) (time.Dura
 	p.memory.tried[name] = true
 	ref, err := channel.Send(ctx, p.card, again)
 	if err == nil {
-		p.count(name, actionPublish, "delivered")
+		p.count(name, actionPublish, outcomeDelivered)
 		p.memory.sent[name] = ref
 		delete(p.memory.lasting, name)
 		return 0, p.record(ctx, name, ref)
@@ -145,12 +152,12 @@ func (p *pass) send(ctx context.Context, channel Channel, again bool) (time.Dura
 	notSent := &NotSentError{}
 	certain := errors.As(err, &notSent)
 	p.memory.lasting[name] = certain && notSent.Lasting
-	outcome := "unknown"
+	outcome := outcomeUnknown
 	switch {
 	case certain && !again:
-		state, outcome = StateNotSent, "not_sent"
+		state, outcome = StateNotSent, outcomeNotSent
 	case certain: // this one was not sent; of the earlier one nobody knows as before
-		state, outcome = StateSending, "not_sent"
+		state, outcome = StateSending, outcomeNotSent
 	}
 	p.count(name, actionPublish, outcome)
 	// Best effort: should it fail, the intent stands, and that is on the safe side.
@@ -163,7 +170,7 @@ func (p *pass) send(ctx context.Context, channel Channel, again bool) (time.Dura
 
 // sentence is what a ledger says about a message that failed.
 func sentence(outcome string, err error) string {
-	if outcome == "not_sent" {
+	if outcome == outcomeNotSent {
 		return fmt.Sprintf("Not sent: %v.", err)
 	}
 	return fmt.Sprintf("It went out, and no answer came: %v.", err)
@@ -277,7 +284,5 @@ func (p *pass) patch(ctx context.Context, lock bool, change func()) error {
 }
 
 func (p *Publisher) count(channel, action, outcome string) {
-	if p.Messages != nil {
-		p.Messages.WithLabelValues(channel, action, outcome).Inc()
-	}
+	p.Messages.WithLabelValues(channel, action, outcome).Inc()
 }

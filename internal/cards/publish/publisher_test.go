@@ -30,6 +30,7 @@ import (
 	"github.com/c5c3/c5c3-operator/api/agentprimitives/v1alpha1"
 	"github.com/c5c3/c5c3-operator/controllers/dependencies/dependenciestest"
 	"github.com/c5c3/c5c3-operator/internal/credupdate"
+	"github.com/c5c3/c5c3-operator/internal/metrics"
 )
 
 const namespace = "tenant-a"
@@ -170,7 +171,7 @@ func (w *world) start(p *plug) {
 		},
 	})
 	settings := Settings{
-		Client: kube, Events: w.events, Clock: w.clock, Messages: NewMessages(),
+		Client: kube, Events: w.events, Clock: w.clock, Messages: metrics.NewCardMessages(),
 		ProviderTitle: func(id string) string { return strings.ToUpper(id) },
 		Link: func(r *v1alpha1.CredentialUpdateRequest) (string, error) {
 			return fmt.Sprintf("https://cards.example.com/link?token=%s", r.UID), nil

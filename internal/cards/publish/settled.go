@@ -74,7 +74,7 @@ func (p *pass) tell(ctx context.Context, channel Channel, before State) (time.Du
 	p.memory.tried[name] = true
 	err := channel.Close(ctx, p.card, reference(p.request.Status.InteractionRef, name))
 	if err == nil {
-		p.count(name, actionClose, "delivered")
+		p.count(name, actionClose, outcomeDelivered)
 		p.memory.closed[name] = true
 		log.FromContext(ctx).Info("a card was closed", "namespace", p.request.Namespace, "name", p.request.Name, "channel", name, "phase", p.request.Status.Phase)
 		return 0, p.note(ctx, name, StateClosed, "The end was told.")
@@ -83,16 +83,16 @@ func (p *pass) tell(ctx context.Context, channel Channel, before State) (time.Du
 	certain := errors.As(err, &notSent)
 	switch {
 	case !certain && !channel.Repeatable():
-		p.count(name, actionClose, "unknown")
+		p.count(name, actionClose, outcomeUnknown)
 		return 0, p.note(ctx, name, StateClosed, fmt.Sprintf("The end may have been told: no answer came: %v.", err))
 	case certain && notSent.Lasting, p.late(p.request):
-		p.count(name, actionClose, "not_sent")
+		p.count(name, actionClose, outcomeNotSent)
 		return 0, p.note(ctx, name, StateClosed, fmt.Sprintf("The end could not be told: %v.", err))
 	}
-	p.count(name, actionClose, "not_sent")
+	p.count(name, actionClose, outcomeNotSent)
 	var noted error
 	if !channel.Repeatable() {
-		noted = p.note(ctx, name, before, sentence("not_sent", err))
+		noted = p.note(ctx, name, before, sentence(outcomeNotSent, err))
 	}
 	if certain && notSent.RetryAfter > 0 {
 		return notSent.RetryAfter, noted
@@ -137,7 +137,7 @@ func (p *Publisher) vanished(ctx context.Context, key types.NamespacedName) erro
 		}
 		switch {
 		case err == nil:
-			p.count(name, actionClose, "delivered")
+			p.count(name, actionClose, outcomeDelivered)
 			log.FromContext(ctx).Info("the card of a request that is gone was closed", "namespace", key.Namespace, "name", key.Name, "channel", name)
 		case m.closed[name]:
 			log.FromContext(ctx).Error(err, "the card of a request that is gone was not closed", "namespace", key.Namespace, "name", key.Name, "channel", name)
