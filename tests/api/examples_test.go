@@ -31,6 +31,7 @@ func TestExamples(t *testing.T) {
 	if err := json.Unmarshal([]byte(csv.Annotations["alm-examples"]), &examples); err != nil {
 		t.Fatal(err)
 	}
+	strict := client.WithFieldValidation(api, metav1.FieldValidationStrict)
 	var kinds []string
 	for _, fields := range examples {
 		example := &object{Object: fields}
@@ -41,15 +42,14 @@ func TestExamples(t *testing.T) {
 				t.Fatal(err)
 			}
 			status := fields["status"]
-			strict := metav1.FieldValidationStrict
-			if err := api.Create(t.Context(), example, &client.CreateOptions{Raw: &metav1.CreateOptions{FieldValidation: strict}}); err != nil {
+			if err := strict.Create(t.Context(), example); err != nil {
 				t.Fatal(err)
 			}
+			deleteLater(t, example)
 			if err := unstructured.SetNestedField(example.Object, status, "status"); err != nil {
 				t.Fatal(err)
 			}
-			options := &client.SubResourceUpdateOptions{UpdateOptions: client.UpdateOptions{Raw: &metav1.UpdateOptions{FieldValidation: strict}}}
-			if err := api.Status().Update(t.Context(), example, options); err != nil {
+			if err := strict.Status().Update(t.Context(), example); err != nil {
 				t.Error(err)
 			}
 			// A status that describes another generation would say that the operator has not looked yet.

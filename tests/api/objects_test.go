@@ -27,12 +27,18 @@ func store(t *testing.T, object *unstructured.Unstructured) *unstructured.Unstru
 	if err := api.Create(t.Context(), object); err != nil {
 		t.Fatalf("creating %s %s: %v", object.GetKind(), object.GetName(), err)
 	}
+	deleteLater(t, object)
+	return read(t, object)
+}
+
+// deleteLater leaves the name free for the next test: the examples and the cases share some.
+func deleteLater(t *testing.T, object *unstructured.Unstructured) {
+	t.Helper()
 	t.Cleanup(func() {
 		if err := client.IgnoreNotFound(api.Delete(context.WithoutCancel(t.Context()), object)); err != nil {
 			t.Errorf("deleting %s %s: %v", object.GetKind(), object.GetName(), err)
 		}
 	})
-	return read(t, object)
 }
 
 // read returns the object as the API server has it now.
