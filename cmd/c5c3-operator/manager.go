@@ -2,12 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -33,6 +37,7 @@ import (
 	"github.com/c5c3/c5c3-operator/controllers/keystoneroleassignment"
 	"github.com/c5c3/c5c3-operator/controllers/keystoneroleassignment/korcapi"
 	"github.com/c5c3/c5c3-operator/controllers/keystoneuser"
+	"github.com/c5c3/c5c3-operator/controllers/operatorcondition"
 	"github.com/c5c3/c5c3-operator/controllers/order"
 	"github.com/c5c3/c5c3-operator/internal/command"
 	"github.com/c5c3/c5c3-operator/internal/externalsecrets"
@@ -162,7 +167,31 @@ func addControllers(ctx context.Context, mgr mcmanager.Manager, o *options, trac
 	if err := controlplane.Setup(ctx, env, tracker, controllerOptions); err != nil {
 		return fmt.Errorf("setting up ControlPlane: %w", err)
 	}
-	return addCredentialUpdates(env, o)
+	return errors.Join(addCredentialUpdates(env, o), addOperatorCondition(env, o))
+}
+
+// conditionVariable is the environment variable in which OLM names the OperatorCondition of this version of
+// the operator. It is in the operator's own namespace.
+const conditionVariable = "OPERATOR_CONDITION_NAME"
+
+// namespaceFile is where a pod reads which namespace it is in.
+const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+// addOperatorCondition tells OLM when not to upgrade the operator, where OLM installed it.
+func addOperatorCondition(env order.Environment, o *options) error {
+	name := os.Getenv(conditionVariable)
+	if name == "" {
+		return nil
+	}
+	namespace := o.LeaderElectionNamespace
+	if namespace == "" {
+		text, err := os.ReadFile(namespaceFile)
+		if err != nil {
+			return fmt.Errorf("finding the operator's namespace, where OperatorCondition %s is: %w", name, err)
+		}
+		namespace = strings.TrimSpace(string(text))
+	}
+	return operatorcondition.Setup(env, types.NamespacedName{Namespace: namespace, Name: name})
 }
 
 // addCredentialUpdates adds the controller of CredentialUpdateRequest where it is asked for. It is not

@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -201,4 +202,35 @@ func TestReadiness_follows_the_caches(t *testing.T) {
 	})
 	w.eventually("/readyz says ok once it may read", func() error { return probe(r.probes, "/readyz") })
 	w.eventually("it leads, for nobody else is asked", r.leads)
+}
+
+// With the variable that OLM sets the operator reports whether it may be upgraded, with the rights that OLM
+// gives and its own.
+func TestOLM_is_told_whether_an_upgrade_may_begin(t *testing.T) {
+	config := dependenciestest.StartAPIServer(t, "../..")
+	operator := dependenciestest.AsOperator(t, config, "../..")
+	dependenciestest.InstallOperatorConditions(t, config)
+	kube, err := client.New(config, client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const version = "c5c3-operator.v0.1.0"
+	dependenciestest.OperatorCondition(t, kube, version)
+	t.Setenv(conditionVariable, version)
+	w := &world{T: t, kube: kube}
+	r := startReplica(t, operator, "--leader-elect", "--leader-election-namespace="+dependenciestest.OperatorNamespace)
+	w.eventually("it is ready", func() error { return probe(r.probes, "/readyz") })
+	w.eventually("Upgradeable is True", func() error {
+		object := &unstructured.Unstructured{}
+		object.SetAPIVersion("operators.coreos.com/v2")
+		object.SetKind("OperatorCondition")
+		if err := kube.Get(t.Context(), client.ObjectKey{Namespace: dependenciestest.OperatorNamespace, Name: version}, object); err != nil {
+			return err
+		}
+		conditions, _, _ := unstructured.NestedSlice(object.Object, "spec", "conditions")
+		if text := fmt.Sprint(conditions); !strings.Contains(text, "type:Upgradeable") || !strings.Contains(text, "status:True") {
+			return fmt.Errorf("the conditions are %s", text)
+		}
+		return nil
+	})
 }

@@ -50,6 +50,17 @@ func generationOf(name, prefix string) (int64, bool) {
 	return generation, true
 }
 
+// MintedGeneration tells which generation of which order a K-ORC ApplicationCredential is. It is not ok for
+// one that the operator did not make.
+func MintedGeneration(object *orcv1alpha1.ApplicationCredential) (key order.Key, generation int64, ok bool) {
+	key, ok = order.ApplicationCredentialKind.KeyFromLabels(object.Labels)
+	if !ok {
+		return key, 0, false
+	}
+	generation, ok = generationOf(object.Name, order.ApplicationCredentialKind.Prefix(key)+credentialPrefix)
+	return key, generation, ok
+}
+
 // observe reads what the decision rests on. It looks at the cache first. Only when the decision
 // would do or ask something does it look again, live: a converged order costs no request, and
 // nothing is minted, deleted or called lost on a stale reading.

@@ -533,6 +533,37 @@ func TestGenerationOf(t *testing.T) {
 	}
 }
 
+func TestMintedGeneration(t *testing.T) {
+	key := order.Key{Namespace: orderKey.Namespace, Name: orderKey.Name}
+	prefix := order.UserKind.Prefix(key)
+	ours := order.UserKind.Labels(key)
+	for name, tc := range map[string]struct {
+		labels    map[string]string
+		name, ref string
+		want      int64
+	}{
+		"ours":                       {ours, prefix + userChild, prefix + "password-v3", 3},
+		"without_a_password_of_ours": {ours, prefix + userChild, "theirs", 0},
+		"another_object_of_ours":     {ours, prefix + "source", prefix + "password-v3", 0},
+		"without_our_labels":         {nil, prefix + userChild, prefix + "password-v3", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			user := &orcv1alpha1.User{ObjectMeta: metav1.ObjectMeta{Name: tc.name, Labels: tc.labels}}
+			user.Spec.Resource = &orcv1alpha1.UserResourceSpec{PasswordRef: ptr.To(orcv1alpha1.KubernetesNameRef(tc.ref))}
+			got, generation, ok := MintedGeneration(user)
+			if generation != tc.want || ok != (tc.want > 0) {
+				t.Errorf("it is generation %d (%t), want %d", generation, ok, tc.want)
+			}
+			if ok && got != key {
+				t.Errorf("it is of %v, want %v", got, key)
+			}
+		})
+	}
+	if _, _, ok := MintedGeneration(&orcv1alpha1.User{ObjectMeta: metav1.ObjectMeta{Name: prefix + userChild, Labels: ours}}); ok {
+		t.Error("one that K-ORC only imports has a password")
+	}
+}
+
 func TestDeclared(t *testing.T) {
 	managed := func(ref, applied int64, adopted string) func(*pass) {
 		return func(s *pass) {

@@ -74,6 +74,17 @@ func generationOf(name, prefix string) int64 {
 	return generation
 }
 
+// MintedGeneration tells which password generation of which order K-ORC was told to give a user. It is not
+// ok for a user that the operator did not make.
+func MintedGeneration(object *orcv1alpha1.User) (key order.Key, generation int64, ok bool) {
+	key, ok = order.UserKind.KeyFromLabels(object.Labels)
+	if !ok || object.Name != order.UserKind.Prefix(key)+userChild || object.Spec.Resource == nil {
+		return key, 0, false
+	}
+	generation = generationOf(string(ptr.Deref(object.Spec.Resource.PasswordRef, "")), order.UserKind.Prefix(key)+passwordChild)
+	return key, generation, generation > 0
+}
+
 func (s *pass) passwordName(generation int64) string {
 	return s.Child(passwordChild + strconv.FormatInt(generation, 10))
 }

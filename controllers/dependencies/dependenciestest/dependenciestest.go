@@ -2,6 +2,7 @@
 package dependenciestest
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -145,5 +147,52 @@ func open(gvk schema.GroupVersionKind, scope apiextensionsv1.ResourceScope) *api
 				}},
 			}},
 		},
+	}
+}
+
+// olmAPI is the module that OLM's CRDs are read from. The operator itself is not built with it.
+const olmAPI = "github.com/operator-framework/api@v0.45.0"
+
+// InstallOperatorConditions has the API server serve OLM's OperatorCondition, as OLM defines it.
+func InstallOperatorConditions(t *testing.T, config *rest.Config) {
+	t.Helper()
+	answer, err := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", olmAPI).Output()
+	if err != nil {
+		t.Fatalf("downloading %s: %v: %s", olmAPI, err, answer)
+	}
+	var module struct{ Dir string }
+	if err := json.Unmarshal(answer, &module); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(module.Dir, "crds", "operators.coreos.com_operatorconditions.yaml")
+	if _, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{Paths: []string{path}, ErrorIfPathMissing: true}); err != nil {
+		t.Fatalf("installing OLM's CRD: %v", err)
+	}
+}
+
+// OperatorCondition creates the OperatorCondition that OLM makes for a version of the operator in
+// OperatorNamespace, and the rights on it that OLM gives the operator's ServiceAccount.
+func OperatorCondition(t *testing.T, kube client.Client, name string) {
+	t.Helper()
+	condition := &unstructured.Unstructured{}
+	condition.SetAPIVersion("operators.coreos.com/v2")
+	condition.SetKind("OperatorCondition")
+	meta := metav1.ObjectMeta{Namespace: OperatorNamespace, Name: name}
+	condition.SetNamespace(meta.Namespace)
+	condition.SetName(meta.Name)
+	for _, object := range []client.Object{
+		condition,
+		&rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{
+			Verbs: []string{"get", "update", "patch"}, APIGroups: []string{"operators.coreos.com"}, Resources: []string{"operatorconditions"}, ResourceNames: []string{name},
+		}}},
+		&rbacv1.RoleBinding{
+			ObjectMeta: meta,
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: OperatorNamespace, Name: "c5c3-operator"}},
+		},
+	} {
+		if err := kube.Create(t.Context(), object); err != nil {
+			t.Fatalf("creating %T %s: %v", object, name, err)
+		}
 	}
 }
