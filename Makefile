@@ -70,7 +70,7 @@ test: ## Run unit, property and envtest tests of every module (builds kube-apise
 	hack/test.sh $(TEST_ARGS)
 e2e: ## Run the Chainsaw suites on the local stack, or on the cluster of $KUBECONFIG if that is another
 	hack/e2e.sh
-olm-e2e: ## Install by one Subscription on a stack with OLM, upgrade while 50 orders live and are used (first time: builds OLM)
+olm-e2e: ## Install by one Subscription on a stack with OLM, upgrade while 50 orders live and are used, and more (first time: builds OLM)
 	hack/olm-e2e.sh
 soak: ## Kill everything at random while orders rotate and are used, DURATION=10m ORDERS=20 SEED=...; print the ledger
 	hack/soak.sh
