@@ -2,7 +2,7 @@
 # `make image IMAGE_BUILDER=docker` (or podman, buildah). Without a builder at hand `make image`
 # packs the same files with hack/image: keep the two alike.
 
-# scratch by default: the static binary, CA roots and /tmp are all that the operator needs.
+# scratch by default: the static binaries, CA roots and /tmp are all that is needed.
 # gcr.io/distroless/static:nonroot works too, for those who require a base that scanners know.
 ARG BASE=scratch
 
@@ -18,6 +18,8 @@ RUN go mod download
 COPY . .
 RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -buildvcs=false \
     -ldflags "-s -w -X main.version=$VERSION" -o /out/manager ./cmd/c5c3-operator
+RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -buildvcs=false \
+    -ldflags "-s -w -X main.version=$VERSION" -o /out/cards ./cmd/c5c3-cards
 RUN mkdir -m 1777 /out/tmp \
  && echo 'root:x:0:0:root:/:/sbin/nologin' >/out/passwd \
  && echo 'nonroot:x:65532:65532:nonroot:/:/sbin/nologin' >>/out/passwd \
@@ -35,7 +37,7 @@ LABEL org.opencontainers.image.title="c5c3-operator" \
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 COPY --from=build /out/passwd /out/group /etc/
 COPY --from=build --chmod=1777 /out/tmp /tmp
-COPY --from=build /out/manager /manager
+COPY --from=build /out/manager /out/cards /
 # By number, because the kubelet's runAsNonRoot check cannot look a name up.
 USER 65532:65532
 ENTRYPOINT ["/manager"]

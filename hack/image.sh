@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# image.sh: builds the operator's image into $IMAGE_TAR, named $IMG, for $IMAGE_PLATFORMS.
+# image.sh: builds the image of operator and card server into $IMAGE_TAR, named $IMG, for $IMAGE_PLATFORMS.
 #
 # $IMAGE_BUILDER is `go` (hack/image; needs nothing but Go), or docker, podman or buildah, which use
 # the Dockerfile. Both ways give the same files in the same places; only the first one gives the same
@@ -15,11 +15,14 @@ case $IMAGE_BUILDER in
 go)
 	binaries=()
 	for platform in ${IMAGE_PLATFORMS//,/ }; do
-		binary=bin/${platform//\//-}/manager
-		say "building $binary"
-		GOOS=${platform%%/*} GOARCH=$(cut -d/ -f2 <<<"$platform") go build \
-			-ldflags "-s -w -X main.version=$VERSION" -o "$binary" ./cmd/c5c3-operator
-		binaries+=(-binary "$platform=$PWD/$binary")
+		# The entrypoint first. One image, so that the two are always of one version.
+		for program in manager=c5c3-operator cards=c5c3-cards; do
+			binary=bin/${platform//\//-}/${program%=*}
+			say "building $binary"
+			GOOS=${platform%%/*} GOARCH=$(cut -d/ -f2 <<<"$platform") go build \
+				-ldflags "-s -w -X main.version=$VERSION" -o "$binary" "./cmd/${program#*=}"
+			binaries+=(-binary "$platform=$PWD/$binary")
+		done
 	done
 	go -C hack/image run . "${binaries[@]}" \
 		-name "$IMG" -version "$VERSION" -revision "$REVISION" -created "$created" \

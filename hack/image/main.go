@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command image packs the operator's static binary into an OCI image, without an image builder,
+// Command image packs the operator's static binaries into an OCI image, without an image builder,
 // an engine or a registry: the local node needs the image on machines that have none of these.
 //
-// The image holds what the Dockerfile's holds: the binary, the CA roots and a /tmp, for a user
+// The image holds what the Dockerfile's holds: the binaries, the CA roots and a /tmp, for a user
 // without rights. It is written as an OCI image layout in a tar file, which `ctr images import`,
 // `docker load`, `podman load` and `crane push` take. The same inputs give the same digest: every
 // time stamp in it is the one given by -created.
@@ -18,6 +18,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -35,7 +36,7 @@ const nobody = "65532:65532"
 
 // Paths inside the image.
 const (
-	binaryPath  = "manager"
+	binaryPath  = "manager" // the entrypoint
 	caRootsPath = "etc/ssl/certs/ca-certificates.crt" // Go's first choice on every Linux
 )
 
@@ -49,15 +50,17 @@ type options struct {
 	Created time.Time
 	// CARoots is the PEM bundle of the build host.
 	CARoots string
-	// Binaries maps a platform (os/architecture) to its static binary, in the order given.
-	Binaries []platformBinary
+	// Binaries maps a platform (os/architecture) to its static binaries, in the order given.
+	Binaries []platformBinaries
 	// Out is the tar file to write.
 	Out string
 }
 
-type platformBinary struct {
+type platformBinaries struct {
 	Platform v1.Platform
-	File     string
+	// File is the entrypoint. Others keep the names of their files, and have a pod's command name them.
+	File   string
+	Others []string
 }
 
 func main() {
@@ -83,7 +86,7 @@ func parse(args []string) (options, error) {
 	created := flags.Int64("created", 0, "time of every file, in `seconds` since 1970")
 	flags.StringVar(&opts.CARoots, "ca-roots", "/etc/ssl/certs/ca-certificates.crt", "PEM bundle to put in")
 	flags.StringVar(&opts.Out, "out", "", "tar `file` to write")
-	flags.Func("binary", "`os/arch=file`, once per platform", func(value string) error {
+	flags.Func("binary", "`os/arch=file`, the entrypoint first, once per platform and program", func(value string) error {
 		name, file, found := strings.Cut(value, "=")
 		if !found {
 			return errors.New("want os/arch=file")
@@ -92,7 +95,12 @@ func parse(args []string) (options, error) {
 		if err != nil {
 			return err
 		}
-		opts.Binaries = append(opts.Binaries, platformBinary{Platform: *platform, File: file})
+		i := slices.IndexFunc(opts.Binaries, func(b platformBinaries) bool { return b.Platform.Equals(*platform) })
+		if i < 0 {
+			opts.Binaries = append(opts.Binaries, platformBinaries{Platform: *platform, File: file})
+		} else {
+			opts.Binaries[i].Others = append(opts.Binaries[i].Others, file)
+		}
 		return nil
 	})
 	if err := flags.Parse(args); err != nil {
@@ -155,21 +163,28 @@ func nameAnnotations(reference string) map[string]string {
 	}
 }
 
-func platformImage(opts options, binary platformBinary, base v1.Layer) (v1.Image, error) {
-	data, err := os.ReadFile(binary.File)
-	if err != nil {
+func platformImage(opts options, binary platformBinaries, base v1.Layer) (v1.Image, error) {
+	created := v1.Time{Time: opts.Created}
+	layers := []mutate.Addendum{{Layer: base, History: v1.History{Created: created, CreatedBy: "CA roots, /tmp, users"}}}
+	add := func(from, to string) error {
+		data, err := os.ReadFile(from)
+		if err != nil {
+			return err
+		}
+		program, err := layer(opts.Created, file{path: to, mode: 0o755, data: data})
+		layers = append(layers, mutate.Addendum{Layer: program, History: v1.History{Created: created, CreatedBy: to + " of c5c3-operator " + opts.Version}})
+		return err
+	}
+	if err := add(binary.File, binaryPath); err != nil {
 		return nil, err
 	}
-	program, err := layer(opts.Created, file{path: binaryPath, mode: 0o755, data: data})
-	if err != nil {
-		return nil, err
+	for _, other := range binary.Others {
+		if err := add(other, filepath.Base(other)); err != nil {
+			return nil, err
+		}
 	}
 	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
-	created := v1.Time{Time: opts.Created}
-	image, err = mutate.Append(image,
-		mutate.Addendum{Layer: base, History: v1.History{Created: created, CreatedBy: "CA roots, /tmp, users"}},
-		mutate.Addendum{Layer: program, History: v1.History{Created: created, CreatedBy: "c5c3-operator " + opts.Version}},
-	)
+	image, err := mutate.Append(image, layers...)
 	if err != nil {
 		return nil, err
 	}

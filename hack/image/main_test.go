@@ -34,6 +34,12 @@ func pack(t *testing.T, platforms ...string) (digest v1.Hash, files map[string][
 		binary := filepath.Join(dir, strings.ReplaceAll(platform, "/", "-"))
 		write(t, binary, "program for "+platform)
 		args = append(args, "-binary", platform+"="+binary)
+		other := filepath.Join(dir, strings.ReplaceAll(platform, "/", "-")+"-others", "cards")
+		if err := os.Mkdir(filepath.Dir(other), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		write(t, other, "cards for "+platform)
+		args = append(args, "-binary", platform+"="+other)
 	}
 	opts, err := parse(args)
 	if err != nil {
@@ -76,6 +82,9 @@ func TestImage(t *testing.T) {
 		}
 		if _, there := image.files["tmp/"]; !there {
 			t.Error("there is no /tmp")
+		}
+		if got := string(image.files["cards"]); got != "cards for linux/amd64" {
+			t.Errorf("/cards holds %q", got)
 		}
 	})
 	t.Run("has the same digest when built again", func(t *testing.T) {

@@ -150,7 +150,7 @@ func Table() []Group {
 		},
 		{
 			Title:       "What the card server did",
-			Text:        "Served by c5c3-cards on the same port and path, and counted by the replica that leads.",
+			Text:        "Served by [c5c3-cards](cards.md) on the same port and path (Service `c5c3-cards-metrics`), and counted by the replica that leads.",
 			Definitions: []Definition{cardMessages},
 		},
 	}

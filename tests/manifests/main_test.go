@@ -83,15 +83,20 @@ func render() ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, fmt.Errorf("hack/render.sh: %w", err)
 	}
+	return split(string(printed))
+}
+
+// split returns the objects of a YAML text.
+func split(text string) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
-	documents := yaml.NewYAMLOrJSONDecoder(strings.NewReader(string(printed)), 4096)
+	documents := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096)
 	for {
 		object := &unstructured.Unstructured{}
 		switch err := documents.Decode(&object.Object); {
 		case errors.Is(err, io.EOF):
 			return objects, nil
 		case err != nil:
-			return nil, fmt.Errorf("what hack/render.sh prints is no YAML: %w", err)
+			return nil, fmt.Errorf("what is rendered is no YAML: %w", err)
 		case len(object.Object) > 0:
 			objects = append(objects, object)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
 )
@@ -17,7 +18,7 @@ type monitor struct {
 	Kind     string
 	Metadata struct{ Namespace string }
 	Spec     struct {
-		Selector  struct{ MatchLabels map[string]string }
+		Selector  metav1.LabelSelector
 		Endpoints []struct {
 			Port        string
 			HonorLabels bool
@@ -40,16 +41,9 @@ func TestPrometheus(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "kustomization.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	kustomize, err := exec.CommandContext(t.Context(), "../../hack/tools/tool.sh", "kustomize").Output()
-	if err != nil {
-		t.Fatalf("finding kustomize: %v", err)
-	}
-	printed, err := exec.CommandContext(t.Context(), strings.TrimSpace(string(kustomize)), "build", folder).CombinedOutput() //nolint:gosec // a tool of this repository
-	if err != nil {
-		t.Fatalf("kustomize: %v\n%s", err, printed)
-	}
+	printed := build(t, folder)
 	found := map[string]monitor{}
-	for document := range strings.SplitSeq(string(printed), "\n---\n") {
+	for document := range strings.SplitSeq(printed, "\n---\n") {
 		var object monitor
 		if yaml.Unmarshal([]byte(document), &object) == nil {
 			found[object.Kind] = object
@@ -59,9 +53,13 @@ func TestPrometheus(t *testing.T) {
 		t.Errorf("the rules are in namespace %q", rules.Metadata.Namespace)
 	}
 	scraped, service := found["ServiceMonitor"], object[corev1.Service](t, "Service", "c5c3-operator-metrics")
-	if scraped.Metadata.Namespace != service.Namespace || !labels.SelectorFromSet(scraped.Spec.Selector.MatchLabels).Matches(labels.Set(service.Labels)) ||
-		len(scraped.Spec.Selector.MatchLabels) == 0 {
-		t.Errorf("the ServiceMonitor selects %v in %s, and the Service is %s/%s with %v", scraped.Spec.Selector.MatchLabels, scraped.Metadata.Namespace, service.Namespace, service.Name, service.Labels)
+	selector, err := metav1.LabelSelectorAsSelector(&scraped.Spec.Selector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cards := labels.Set{"app.kubernetes.io/name": cardsName}
+	if scraped.Metadata.Namespace != service.Namespace || !selector.Matches(labels.Set(service.Labels)) || !selector.Matches(cards) || selector.Empty() {
+		t.Errorf("the ServiceMonitor selects %v in %s, and the Service is %s/%s with %v", selector, scraped.Metadata.Namespace, service.Namespace, service.Name, service.Labels)
 	}
 	if len(scraped.Spec.Endpoints) != 1 || scraped.Spec.Endpoints[0].Port != service.Spec.Ports[0].Name {
 		t.Errorf("it scrapes %+v, and the Service has the ports %+v", scraped.Spec.Endpoints, service.Spec.Ports)
@@ -73,4 +71,18 @@ func TestPrometheus(t *testing.T) {
 			t.Errorf("config/default needs the Prometheus Operator for %s %s", object.GetKind(), object.GetName())
 		}
 	}
+}
+
+// build is what kustomize makes of a folder.
+func build(t *testing.T, folder string) string {
+	t.Helper()
+	kustomize, err := exec.CommandContext(t.Context(), "../../hack/tools/tool.sh", "kustomize").Output()
+	if err != nil {
+		t.Fatalf("finding kustomize: %v", err)
+	}
+	printed, err := exec.CommandContext(t.Context(), strings.TrimSpace(string(kustomize)), "build", folder).CombinedOutput() //nolint:gosec // a tool of this repository
+	if err != nil {
+		t.Fatalf("kustomize: %v\n%s", err, printed)
+	}
+	return string(printed)
 }

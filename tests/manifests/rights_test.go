@@ -125,11 +125,17 @@ func TestPeople_by_default(t *testing.T) {
 // TestRightsAreDocumented holds the table of docs/security.md against the operator's roles: each right is
 // in it, and it promises none that the operator lacks. What each is for is said by hand.
 func TestRightsAreDocumented(t *testing.T) {
-	have := map[string][]string{}
-	for where, rules := range map[string][]rbacv1.PolicyRule{
+	rightsAreDocumented(t, "../../docs/security.md", map[string][]rbacv1.PolicyRule{
 		"everywhere": object[rbacv1.ClusterRole](t, "ClusterRole", operatorName).Rules,
 		"its own":    object[rbacv1.Role](t, "Role", "c5c3-operator-leader-election").Rules,
-	} {
+	})
+}
+
+// rightsAreDocumented compares a page's table of rights with rules by where they hold.
+func rightsAreDocumented(t *testing.T, page string, granted map[string][]rbacv1.PolicyRule) {
+	t.Helper()
+	have := map[string][]string{}
+	for where, rules := range granted {
 		for _, rule := range rules {
 			for _, group := range rule.APIGroups {
 				for _, resource := range rule.Resources {
@@ -139,7 +145,7 @@ func TestRightsAreDocumented(t *testing.T) {
 		}
 	}
 	documented := map[string][]string{}
-	text, err := os.ReadFile("../../docs/security.md")
+	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,12 +168,12 @@ func TestRightsAreDocumented(t *testing.T) {
 	for key, verbs := range have {
 		slices.Sort(verbs)
 		if slices.Sort(documented[key]); !slices.Equal(verbs, documented[key]) {
-			t.Errorf("%s: the operator may %v, and docs/security.md says %v", key, verbs, documented[key])
+			t.Errorf("%s: the roles grant %v, and %s says %v", key, verbs, page, documented[key])
 		}
 		delete(documented, key)
 	}
 	for key := range documented {
-		t.Errorf("%s: docs/security.md has it, and no role grants it", key)
+		t.Errorf("%s: %s has it, and no role grants it", key, page)
 	}
 }
 
