@@ -12,13 +12,14 @@ package answer
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -121,19 +122,25 @@ func (d *Desk) Answer(ctx context.Context, key types.NamespacedName, uid types.U
 		return Outcome{}, refuse(Busy, "Secret %s keeps changing. Nothing was stored; try again.", target.location.Secret)
 	case apierrors.IsNotFound(err):
 		return Outcome{}, target.secretMissing()
-	case err != nil && quotes(err, value):
-		return Outcome{}, fmt.Errorf("writing the value into Secret %s failed, with an error that quotes the value", target.location.Secret)
 	case err != nil:
-		return Outcome{}, fmt.Errorf("writing the value into Secret %s: %w", target.location.Secret, err)
+		return Outcome{}, fmt.Errorf("writing the value into Secret %s: %w", target.location.Secret, withoutWords(err))
 	}
 	return outcome, nil
 }
 
-// quotes tells whether an error has the value in it, as the API server or an admission webhook may put it
-// there.
-func quotes(err error, value string) bool {
-	text := err.Error()
-	return strings.Contains(text, value) || strings.Contains(text, base64.StdEncoding.EncodeToString([]byte(value)))
+// withoutWords is what the API server answers to a write of a Secret without its message: an admission webhook may
+// quote the object there. To look for the value in it would not do, since it can be escaped, cut or encoded,
+// and the Secret's other keys can be quoted as well.
+func withoutWords(err error) error {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return err
+	}
+	said := status.Status()
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: said.Code, Reason: said.Reason,
+		Message: fmt.Sprintf("the API server answers %d %s (its message is withheld, for it may quote a value)", said.Code, said.Reason),
+	}}
 }
 
 // ask has the provider say whether it accepts the value. Only a provider that says that it does not, or
