@@ -231,11 +231,12 @@ func (w *world) create(object client.Object) {
 	}
 }
 
-// grant creates the roles and bindings of config/cards, and gives alice the right to answer.
+// grant creates the roles and bindings of config/cards, opens the namespace's Secrets to it, and gives alice the right
+// to answer.
 func (w *world) grant() {
 	w.Helper()
 	files, err := filepath.Glob("../../config/cards/*role*.yaml")
-	if err != nil || len(files) != 7 {
+	if err != nil || len(files) != 6 {
 		w.Fatalf("the roles of config/cards: %v, %v", files, err)
 	}
 	for _, file := range files {
@@ -263,6 +264,11 @@ func (w *world) grant() {
 			}
 		}
 	}
+	w.create(&rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "c5c3-cards-secrets"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "c5c3-cards-secrets"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: dependenciestest.OperatorNamespace, Name: "c5c3-cards"}},
+	})
 	w.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "alice"}})
 	w.create(&rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "answerers"},

@@ -19,6 +19,7 @@ import (
 
 const (
 	cardsName     = "c5c3-cards"
+	secretsRole   = "c5c3-cards-secrets"
 	linkKeySecret = "c5c3-cards-link-key" //nolint:gosec // its name
 )
 
@@ -37,9 +38,7 @@ func TestCards(t *testing.T) {
 		keyIsMountedBy(t, object)
 	}
 	for _, object := range added {
-		if namespace := object.GetNamespace(); namespace != "" && namespace != operatorNamespace {
-			t.Errorf("%s %s is in namespace %q", object.GetKind(), object.GetName(), namespace)
-		}
+		secretsAreOpen(t, object)
 		err := api.Create(t.Context(), object.DeepCopy(), client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
 		if err != nil {
 			t.Errorf("%s %s: %v", object.GetKind(), object.GetName(), err)
@@ -77,14 +76,37 @@ func TestCards(t *testing.T) {
 	}
 
 	granted := map[string][]rbacv1.PolicyRule{}
-	for kind, where := range map[string]string{"ClusterRole": "everywhere", "Role": "its own"} {
+	for role, where := range map[string]string{
+		"ClusterRole " + cardsName: "everywhere", "ClusterRole " + secretsRole: "where bound", "Role " + cardsName + "-leader-election": "its own",
+		"ClusterRole " + cardsName + "-answerer": "for people",
+	} {
 		for _, object := range added {
-			if object.GetKind() == kind && object.GetName() != "c5c3-cards-answerer" { // that one is for people
+			if object.GetKind()+" "+object.GetName() == role {
 				granted[where] = append(granted[where], decoded[rbacv1.Role](t, object).Rules...) // a ClusterRole has them in the same place
 			}
 		}
 	}
+	if len(granted) != 4 {
+		t.Errorf("the roles that are known grant %v", granted)
+	}
+	delete(granted, "for people")
 	rightsAreDocumented(t, "../../docs/cards.md", granted)
+}
+
+// secretsAreOpen has the card server reach the Secrets of one tenant and of no other namespace. All else that is in a
+// namespace is in the operator's.
+func secretsAreOpen(t *testing.T, object *unstructured.Unstructured) {
+	t.Helper()
+	want := operatorNamespace
+	if object.GetName() == secretsRole && object.GetKind() != "ClusterRole" {
+		want = tenantNamespace
+	}
+	if namespace := object.GetNamespace(); namespace != want && (namespace != "" || want == tenantNamespace) {
+		t.Errorf("%s %s is in namespace %q", object.GetKind(), object.GetName(), namespace)
+	}
+	if object.GetKind() == "ClusterRoleBinding" && decoded[rbacv1.ClusterRoleBinding](t, object).RoleRef.Name == secretsRole {
+		t.Errorf("ClusterRoleBinding %s opens the Secrets of the whole cluster", object.GetName())
+	}
 }
 
 // keyIsMountedBy lets the card server have the link key, which it cannot start without, and nobody else.
