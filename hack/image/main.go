@@ -36,7 +36,7 @@ const nobody = "65532:65532"
 
 // Paths inside the image.
 const (
-	binaryPath  = "manager" // the entrypoint
+	binaryPath  = "manager"                           // the entrypoint
 	caRootsPath = "etc/ssl/certs/ca-certificates.crt" // Go's first choice on every Linux
 )
 
