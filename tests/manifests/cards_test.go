@@ -82,7 +82,7 @@ func TestCards(t *testing.T) {
 	granted := map[string][]rbacv1.PolicyRule{}
 	for _, object := range added {
 		if kind := object.GetKind(); kind == "ClusterRole" || kind == "Role" {
-			place := where[kind+" "+object.GetName()] // a role that is not known above is documented nowhere
+			place := where[kind+" "+object.GetName()]                                         // a role that is not known above is documented nowhere
 			granted[place] = append(granted[place], decoded[rbacv1.Role](t, object).Rules...) // a ClusterRole has them in the same place
 		}
 	}
