@@ -90,9 +90,11 @@ support-data: ## Print what a bug report needs: states, conditions, Events and l
 	hack/support-data.sh
 
 ##@ Ship
-.PHONY: image install uninstall deploy undeploy bundle bundle-validate operatorhub catalog
+.PHONY: image dist install uninstall deploy undeploy bundle bundle-validate operatorhub catalog
 image: ## Build the operator's image into $IMAGE_TAR under the name $IMG
 	hack/image.sh
+dist: ## Write dist/install.yaml, which installs everything with the image $IMG where there is no OLM
+	hack/dist.sh
 install: ## Install the CRDs into the cluster of $KUBECONFIG
 	$(call tool,kustomize) build config/crd | $(KUBECTL) apply --server-side -f -
 uninstall: ## Remove the CRDs and with them every order, which a running operator revokes first

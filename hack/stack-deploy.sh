@@ -13,7 +13,9 @@ stack load-image "$IMG" "$(realpath "$IMAGE_TAR")" >&2
 use_stack
 
 say "deploying $IMG into $KUBECONFIG"
-hack/render.sh | kubectl apply --server-side -f - >&2
+# By way of the file that others install from, so that what is tested is what they get.
+DIST_DIR=bin/dist hack/dist.sh
+kubectl apply --server-side -f bin/dist/install.yaml >&2
 # The tag stays the same from build to build, so an unchanged Deployment would keep the old image.
 kubectl -n "$OPERATOR_NAMESPACE" rollout restart deployment -l app.kubernetes.io/name=c5c3-operator >&2
 kubectl -n "$OPERATOR_NAMESPACE" rollout status deployment -l app.kubernetes.io/name=c5c3-operator --timeout=3m >&2

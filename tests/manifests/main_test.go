@@ -1,4 +1,4 @@
-// Package manifests tests what hack/render.sh prints, and with it `make deploy`: a real kube-apiserver takes
+// Package manifests tests what `make dist` writes, which is what `make deploy` applies: a real kube-apiserver takes
 // it, admits the operator's pod where only restricted pods may run, and lets people do what the
 // documentation says and no more.
 package manifests
@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -75,15 +76,24 @@ func run(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// render returns the objects that hack/render.sh prints.
+// render returns the objects of the file that `make dist` writes.
 func render() ([]*unstructured.Unstructured, error) {
-	command := exec.CommandContext(context.Background(), "../../hack/render.sh")
-	command.Stderr = os.Stderr
-	printed, err := command.Output()
+	folder, err := os.MkdirTemp("", "c5c3-dist")
 	if err != nil {
-		return nil, fmt.Errorf("hack/render.sh: %w", err)
+		return nil, err
 	}
-	return split(string(printed))
+	defer os.RemoveAll(folder)
+	command := exec.CommandContext(context.Background(), "../../hack/dist.sh")
+	command.Stderr = os.Stderr
+	command.Env = append(os.Environ(), "DIST_DIR="+folder)
+	if err := command.Run(); err != nil {
+		return nil, fmt.Errorf("hack/dist.sh: %w", err)
+	}
+	written, err := os.ReadFile(filepath.Join(folder, "install.yaml")) //nolint:gosec // a path of our own making
+	if err != nil {
+		return nil, err
+	}
+	return split(string(written))
 }
 
 // split returns the objects of a YAML text.
