@@ -1,6 +1,7 @@
 package web
 
 import (
+	"crypto/rand"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -25,6 +26,9 @@ const (
 	retryAfter                = 10 * time.Second    // what somebody is told to wait
 	maxBody                   = 4 * answer.MaxValue // a value, each byte written as %XX, a link and a session's worth of room
 )
+
+// forgetCookie is the name of the cookie that changes with each form.
+const forgetCookie = "c5c3-cards-forget"
 
 // limits is a rate for each of many visitors, in a table of bounded size.
 type limits struct {
@@ -69,8 +73,22 @@ func (p *page) guarded(handler http.Handler) (http.Handler, error) {
 			p.say(w, r, tooFast)
 			return
 		}
+		if r.Method == http.MethodPost {
+			http.SetCookie(w, p.forgotten())
+		}
 		handler.ServeHTTP(w, r)
 	}), nil
+}
+
+// forgotten is a cookie that says nothing, and only has to be another one each time. Chromium keeps a page that somebody
+// leaves, with the value or the token that they entered, for who goes back to it, and no-store does not keep it from
+// that; a cookie that scripts cannot read and that has changed meanwhile does. The session's would not do: it would
+// have to be renewed with each form, and would last for ever.
+func (p *page) forgotten() *http.Cookie {
+	return &http.Cookie{
+		Name: forgetCookie, Value: rand.Text(), Path: p.base.Path + "/", MaxAge: 60,
+		Secure: p.base.Scheme == "https", HttpOnly: true, SameSite: http.SameSiteLaxMode,
+	}
 }
 
 // setHeaders keeps the page to itself: nothing is loaded but its own style, nothing frames it or holds a handle to its

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -55,6 +56,39 @@ func TestHeaders_of_every_response(t *testing.T) {
 			if !cookie.HttpOnly || cookie.SameSite != http.SameSiteLaxMode {
 				t.Errorf("%s sets the cookie %s", name, cookie)
 			}
+		}
+	}
+}
+
+func TestForms_change_a_cookie_each_so_that_no_browser_keeps_what_was_entered(t *testing.T) {
+	w := newWorld(t)
+	p := w.enters()
+	p.browser.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	bad := p.request(http.MethodPost, login.TokenPath, url.Values{link.Parameter: {w.link(w.clock.Now())}, login.BearerField: {"nobody's"}}.Encode())
+	seen := map[string]string{}
+	for _, c := range []struct {
+		name    string
+		status  int
+		request *http.Request
+	}{
+		{"a value that is refused", http.StatusUnprocessableEntity, p.form(answertest.Bad)},
+		{"the same again", http.StatusUnprocessableEntity, p.form(answertest.Bad)},
+		{"one that is stored", http.StatusSeeOther, p.form(answertest.Good)},
+		{"a token that is refused", http.StatusForbidden, bad},
+	} {
+		p.do(c.status, c.request)
+		i := slices.IndexFunc(p.last.Cookies(), func(cookie *http.Cookie) bool { return cookie.Name == forgetCookie })
+		if i < 0 {
+			t.Errorf("%s changes no cookie", c.name)
+			continue
+		}
+		cookie := p.last.Cookies()[i]
+		if before, known := seen[cookie.Value]; known {
+			t.Errorf("%s leaves the cookie as %s did", c.name, before)
+		}
+		seen[cookie.Value] = c.name
+		if !cookie.HttpOnly || cookie.Path != "/" || cookie.MaxAge <= 0 {
+			t.Errorf("%s sets the cookie %s", c.name, cookie)
 		}
 	}
 }

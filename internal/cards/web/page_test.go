@@ -195,8 +195,7 @@ func TestGates(t *testing.T) {
 		}, http.StatusNotFound, http.StatusNotFound, "There is no such request"},
 		"a_session_for_a_link": {func(w *world) (*person, string) {
 			p := w.enters()
-			at, _ := url.Parse(w.server.URL)
-			return p, p.browser.Jar.Cookies(at)[0].Value
+			return p, p.session().Value
 		}, http.StatusBadRequest, http.StatusBadRequest, "This link is not valid"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -235,6 +235,19 @@ func (w *world) stranger() *person {
 	return &person{world: w, browser: &http.Client{Jar: jar}}
 }
 
+// session is the cookie of whoever has logged in.
+func (p *person) session() *http.Cookie {
+	p.t.Helper()
+	at, err := url.Parse(p.server.URL)
+	p.must(err)
+	cookies := p.browser.Jar.Cookies(at)
+	i := slices.IndexFunc(cookies, func(cookie *http.Cookie) bool { return cookie.Name == "c5c3-cards-session" })
+	if i < 0 {
+		p.t.Fatalf("there is no session in %v", cookies)
+	}
+	return cookies[i]
+}
+
 // link is a link to the request, good for half an hour from a time on.
 func (w *world) link(at time.Time, changes ...func(*link.Claims)) string {
 	w.t.Helper()
