@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -104,23 +105,45 @@ func kubeconfig(t *testing.T, config *rest.Config) string {
 	return path
 }
 
-// leads returns nil for a replica that reports the state of orders, as only the leader does.
-func (r *replica) leads() error {
+func (r *replica) scrape() (string, error) {
 	response, err := http.Get("http://" + r.metrics + "/metrics")
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
-	switch {
-	case err != nil:
-		return err
-	case response.StatusCode != http.StatusOK:
-		return fmt.Errorf("HTTP %d: %s", response.StatusCode, text)
-	case !strings.Contains(string(text), `c5c3_orders{kind="KeystoneUser",reason="AllReady"}`):
-		return errors.New("it reports no orders")
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("HTTP %d: %s", response.StatusCode, text)
 	}
-	return nil
+	return string(text), err
+}
+
+// leads returns nil for a replica that reports the state of orders, as only the leader does.
+func (r *replica) leads() error {
+	text, err := r.scrape()
+	if err == nil && !strings.Contains(text, `c5c3_orders{kind="KeystoneUser",reason="AllReady"}`) {
+		err = errors.New("it reports no orders")
+	}
+	return err
+}
+
+// queuesWithoutPriorities checks that every controller took command.Controllers, which the builder for many clusters
+// does not do by itself.
+func (r *replica) queuesWithoutPriorities(t *testing.T) {
+	t.Helper()
+	text, err := r.scrape()
+	if err != nil {
+		t.Fatal(err)
+	}
+	queues := regexp.MustCompile(`(?m)^workqueue_depth\{controller="([^"]*)",name="[^"]*",priority="([^"]*)"\}`).FindAllStringSubmatch(text, -1)
+	if len(queues) < len(setups)+1 {
+		t.Errorf("the metrics show the queues %q", queues)
+	}
+	for _, queue := range queues {
+		if queue[2] != "" {
+			t.Errorf("the queue of %s has the priority %s", queue[1], queue[2])
+		}
+	}
 }
 
 func TestReplicas_hand_over(t *testing.T) {
@@ -165,6 +188,7 @@ func TestReplicas_hand_over(t *testing.T) {
 	w.eventually("the second replica leads when the first stops", second.leads)
 	w.create(&v1alpha1.ControlPlane{ObjectMeta: metav1.ObjectMeta{Name: "cp", Namespace: "openstack"}})
 	w.condition(v1alpha1.ConditionDependenciesReady, metav1.ConditionFalse, v1alpha1.ReasonKindsMissing)
+	second.queuesWithoutPriorities(t)
 
 	third := startReplica(t, operator, short...)
 	w.eventually("the third replica is ready", func() error { return probe(third.probes, "/readyz") })

@@ -46,6 +46,7 @@ import (
 func Setup(_ context.Context, env order.Environment, tracker *dependencies.Tracker, options controller.TypedOptions[mcreconcile.Request]) error {
 	r := &reconciler{env: env, tracker: tracker}
 	cache := env.Manager.GetLocalManager().GetCache()
+	options.DefaultFromConfig(env.Manager.GetControllerOptions()) // as for the orders
 
 	b := mcbuilder.ControllerManagedBy(env.Manager).
 		Named("controlplane").

@@ -41,6 +41,7 @@ import (
 	"github.com/c5c3/c5c3-operator/controllers/dependencies/dependenciestest"
 	"github.com/c5c3/c5c3-operator/controllers/order"
 	"github.com/c5c3/c5c3-operator/internal/clouds"
+	"github.com/c5c3/c5c3-operator/internal/command"
 	"github.com/c5c3/c5c3-operator/internal/externalsecrets"
 	"github.com/c5c3/c5c3-operator/internal/keystone"
 	"github.com/c5c3/c5c3-operator/internal/korc"
@@ -626,8 +627,9 @@ func startOperator(t *testing.T, config *rest.Config, scheme *runtime.Scheme) {
 	asker, err := discovery.NewDiscoveryClientForConfig(config)
 	must(err)
 	mgr, err := mcmanager.New(config, nil, manager.Options{
-		Scheme:  scheme,
-		Metrics: metricsserver.Options{BindAddress: "0"},
+		Scheme:     scheme,
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Controller: command.Controllers(),
 		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
 			&corev1.Secret{}: {Label: labels.SelectorFromSet(labels.Set{order.ManagedByLabel: order.ManagedByValue})},
 		}},

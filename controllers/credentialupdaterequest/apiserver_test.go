@@ -35,6 +35,7 @@ import (
 	"github.com/c5c3/c5c3-operator/controllers/dependencies"
 	"github.com/c5c3/c5c3-operator/controllers/dependencies/dependenciestest"
 	"github.com/c5c3/c5c3-operator/controllers/order"
+	"github.com/c5c3/c5c3-operator/internal/command"
 	"github.com/c5c3/c5c3-operator/internal/keystone"
 )
 
@@ -51,7 +52,7 @@ func TestAgainstAnAPIServer(t *testing.T) {
 	config := dependenciestest.StartAPIServer(t, "../..")
 	operator := dependenciestest.AsOperator(t, config, "../..")
 	tracker := dependencies.NewTracker(discovery.NewDiscoveryClientForConfigOrDie(operator), logr.Discard())
-	mgr, err := mcmanager.New(operator, nil, manager.Options{Scheme: scheme, NewCache: tracker.Guard, Metrics: metricsserver.Options{BindAddress: "0"}})
+	mgr, err := mcmanager.New(operator, nil, manager.Options{Scheme: scheme, NewCache: tracker.Guard, Metrics: metricsserver.Options{BindAddress: "0"}, Controller: command.Controllers()})
 	if err != nil {
 		t.Fatal(err)
 	}

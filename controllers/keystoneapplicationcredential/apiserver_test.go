@@ -45,6 +45,7 @@ import (
 	"github.com/c5c3/c5c3-operator/controllers/order"
 	"github.com/c5c3/c5c3-operator/controllers/order/ordertest"
 	"github.com/c5c3/c5c3-operator/internal/clouds"
+	"github.com/c5c3/c5c3-operator/internal/command"
 	"github.com/c5c3/c5c3-operator/internal/externalsecrets"
 	"github.com/c5c3/c5c3-operator/internal/keystone"
 )
@@ -284,7 +285,7 @@ func (e *environment) startOperator(scheme *runtime.Scheme, management, target *
 	}}
 	remote, err := cluster.New(target, func(o *cluster.Options) { o.Scheme, o.Cache = scheme, secrets })
 	must(err)
-	mgr, err := mcmanager.New(management, oneCluster{remote}, manager.Options{Scheme: scheme, Cache: secrets, Metrics: metricsserver.Options{BindAddress: "0"}})
+	mgr, err := mcmanager.New(management, oneCluster{remote}, manager.Options{Scheme: scheme, Cache: secrets, Metrics: metricsserver.Options{BindAddress: "0"}, Controller: command.Controllers()})
 	must(err)
 	env := order.Environment{Manager: mgr, Keystone: keystone.New(keystone.Config{}), Clock: clock.RealClock{}, Late: servedNow{e.t}}
 	for _, setup := range []func(context.Context, order.Environment, controller.TypedOptions[mcreconcile.Request]) error{

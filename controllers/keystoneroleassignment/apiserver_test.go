@@ -39,6 +39,7 @@ import (
 	"github.com/c5c3/c5c3-operator/controllers/keystoneroleassignment/korcapi"
 	"github.com/c5c3/c5c3-operator/controllers/order"
 	"github.com/c5c3/c5c3-operator/controllers/order/ordertest"
+	"github.com/c5c3/c5c3-operator/internal/command"
 	"github.com/c5c3/c5c3-operator/internal/keystone"
 )
 
@@ -297,7 +298,7 @@ func startOperator(t *testing.T, config *rest.Config, scheme *runtime.Scheme) {
 	tracker := dependencies.NewTracker(disco, logr.Discard())
 	must(tracker.Refresh(t.Context()))
 	local, err := manager.New(config, manager.Options{
-		Scheme: scheme, NewCache: tracker.Guard, Metrics: metricsserver.Options{BindAddress: "0"}, Logger: logr.Discard(),
+		Scheme: scheme, NewCache: tracker.Guard, Metrics: metricsserver.Options{BindAddress: "0"}, Controller: command.Controllers(), Logger: logr.Discard(),
 	})
 	must(err)
 	must(tracker.Run(local))

@@ -30,6 +30,7 @@ import (
 
 	"github.com/c5c3/c5c3-operator/api/v1alpha1"
 	"github.com/c5c3/c5c3-operator/controllers/order"
+	"github.com/c5c3/c5c3-operator/internal/command"
 	"github.com/c5c3/c5c3-operator/internal/externalsecrets"
 	"github.com/c5c3/c5c3-operator/internal/keystone"
 )
@@ -211,8 +212,9 @@ func createWithStatus(t *testing.T, c client.Client, object client.Object) {
 func startOperator(t *testing.T, w *fakeWorld, config *rest.Config) {
 	t.Helper()
 	mgr, err := mcmanager.New(config, nil, manager.Options{
-		Scheme:  w.client.Scheme(),
-		Metrics: metricsserver.Options{BindAddress: "0"},
+		Scheme:     w.client.Scheme(),
+		Metrics:    metricsserver.Options{BindAddress: "0"},
+		Controller: command.Controllers(),
 		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
 			&corev1.Secret{}: {Label: labels.SelectorFromSet(labels.Set{order.ManagedByLabel: order.ManagedByValue})},
 		}},

@@ -33,6 +33,7 @@ import (
 	"github.com/c5c3/c5c3-operator/controllers/dependencies"
 	"github.com/c5c3/c5c3-operator/controllers/dependencies/dependenciestest"
 	"github.com/c5c3/c5c3-operator/controllers/order"
+	"github.com/c5c3/c5c3-operator/internal/command"
 )
 
 const lease = "c5c3-operator"
@@ -161,6 +162,7 @@ func (b *bench) start(key types.NamespacedName) *reporter {
 	tracker := dependencies.NewTracker(discovery.NewDiscoveryClientForConfigOrDie(b.operator), logr.Discard())
 	mgr, err := mcmanager.New(b.operator, nil, manager.Options{
 		Scheme: b.scheme, NewCache: tracker.Guard, Metrics: metricsserver.Options{BindAddress: "0"},
+		Controller:     command.Controllers(),
 		LeaderElection: true, LeaderElectionID: lease, LeaderElectionNamespace: dependenciestest.OperatorNamespace, LeaderElectionReleaseOnCancel: true,
 	})
 	if err != nil {

@@ -78,6 +78,7 @@ func Setup(ctx context.Context, base *Base, steps Steps, late LateStarter, watch
 	if err := IndexControlPlanes(ctx, base.Manager, base.Kind); err != nil {
 		return err
 	}
+	options.DefaultFromConfig(base.Manager.GetControllerOptions()) // this builder, unlike the one it comes from, takes only some of them
 	local, targets := mcbuilder.WithEngageWithLocalCluster(true), mcbuilder.WithEngageWithProviderClusters(true)
 	cache := base.Manager.GetLocalManager().GetCache()
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -113,7 +114,17 @@ func (o *Options) Manager(scheme *runtime.Scheme, lease string) manager.Options 
 		RenewDeadline:                 &o.RenewDeadline,
 		RetryPeriod:                   &o.RetryPeriod,
 		GracefulShutdownTimeout:       &shutdown,
+		Controller:                    Controllers(),
 	}
+}
+
+// Controllers are the options of every controller, unless it has its own. With controller-runtime's own queue a busy
+// process may hang when it ends, and hold the Lease meanwhile: before v0.25 the queue waits, with its locks taken, for a
+// worker that has left (https://github.com/kubernetes-sigs/controller-runtime/issues/3538). That version would need a
+// multicluster-runtime for it. client-go's queue lacks the priorities, of which we make no use.
+func Controllers() config.Controller {
+	priorityQueue := false
+	return config.Controller{UsePriorityQueue: &priorityQueue}
 }
 
 // Egress lets requests out.
