@@ -18,7 +18,7 @@ import (
 const defaultDomain = "default" // the id that `keystone-manage bootstrap` gives to the domain Default
 
 // keystoneClient keeps no connection: the suites restart Keystone and break its connections.
-var keystoneClient = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+var keystoneClient = &http.Client{Timeout: answerIn, Transport: &http.Transport{DisableKeepAlives: true}}
 
 // refusal is Keystone's own "no", with its status.
 type refusal struct{ status int }

@@ -11,6 +11,8 @@ import (
 	"strings"
 )
 
+var kvClient = &http.Client{Timeout: answerIn}
+
 // kvAsk reads from the store. found is false when the store says that nothing is there.
 func kvAsk(ctx context.Context, method, part, path string, out any) (found bool, err error) {
 	token, err := os.ReadFile(os.Getenv("KV_TOKEN_FILE"))
@@ -27,7 +29,7 @@ func kvAsk(ctx context.Context, method, part, path string, out any) (found bool,
 		return false, err
 	}
 	request.Header.Set("X-Vault-Token", strings.TrimSpace(string(token)))
-	response, err := http.DefaultClient.Do(request)
+	response, err := kvClient.Do(request)
 	if err != nil {
 		return false, err
 	}

@@ -49,6 +49,10 @@ const (
 	exitUnknown  = 4
 )
 
+// answerIn is how long Keystone or the store may take for one answer. It counts from the request, not from the start of
+// the program: in a pipe that waits for kubectl to send the Secret, which on a busy machine may take as long.
+const answerIn = 30 * time.Second
+
 // errNo is the answer no.
 var errNo = errors.New("no")
 
@@ -89,8 +93,6 @@ func run(ctx context.Context, arguments []string) error {
 	case "rights":
 		return rights(arguments, os.Stdout)
 	}
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
-	defer cancel()
 	argument := func(i int) string {
 		if i < len(arguments) {
 			return arguments[i]
