@@ -234,10 +234,12 @@ func (p *plugin) showQuestion(q *answer.Question) {
 	if q.Provider.Instructions != "" {
 		p.note("  how           %s", q.Provider.Instructions)
 	}
-	p.note("  tool          %s (%s)", untrusted.Line(spec.ToolName, agentsWords), untrusted.Line(spec.Origin, agentsWords))
-	p.note("  asked for by  %s", untrusted.Line(spec.RequestedBy, agentsWords))
+	p.note("  origin        %s", untrusted.Line(spec.Origin, agentsWords))
+	p.note("  written by the agent, and verified by nobody:")
+	p.note("    tool         | %s |", untrusted.Line(spec.ToolName, agentsWords))
+	p.note("    working for  | %s |", untrusted.Line(spec.RequestedBy, agentsWords))
 	if why := untrusted.Line(spec.Why, agentsWords); why != "" {
-		p.note("  the agent's own words, which nobody verified: | %s |", why)
+		p.note("    why          | %s |", why)
 	}
 }
 

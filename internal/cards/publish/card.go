@@ -31,9 +31,10 @@ type Card struct {
 	Reason string
 	// Facts are what is known about the credential, in the order in which they are shown.
 	Facts []Fact
-	// AgentSays are the agent's own words, which nobody has checked; empty when there are none. They are
-	// always attributed and set apart.
-	AgentSays string
+	// AgentFacts and AgentSays are what the agent's side wrote, which nobody has checked: what it says about its call,
+	// and its own words, empty when there are none. They are always attributed and set apart.
+	AgentFacts []Fact
+	AgentSays  string
 	// Link leads to the page on which the request is answered; empty on a card of a request that is over.
 	Link string
 	// Invitation is what the link says: not every credential can be entered there.
@@ -80,14 +81,15 @@ func openCard(request *v1alpha1.CredentialUpdateRequest, provider, link string) 
 		invitation = "Look at it"
 	}
 	return Card{
-		Request:   types.NamespacedName{Namespace: request.Namespace, Name: request.Name},
-		UID:       request.UID,
-		Title:     "An agent needs a new credential",
-		Verified:  verified[status.Determination],
-		Reason:    untrusted.Line(status.Reason, reasonLimit),
-		Facts:     facts(request, provider, expires),
-		AgentSays: untrusted.Line(request.Spec.Why, wordsLimit),
-		Link:      link, Invitation: invitation,
+		Request:    types.NamespacedName{Namespace: request.Namespace, Name: request.Name},
+		UID:        request.UID,
+		Title:      "An agent needs a new credential",
+		Verified:   verified[status.Determination],
+		Reason:     untrusted.Line(status.Reason, reasonLimit),
+		Facts:      facts(request, provider, expires),
+		AgentFacts: agentFacts(request),
+		AgentSays:  untrusted.Line(request.Spec.Why, wordsLimit),
+		Link:       link, Invitation: invitation,
 		Created: request.CreationTimestamp.Time,
 		Expires: expires,
 		Phase:   status.Phase,
@@ -96,11 +98,7 @@ func openCard(request *v1alpha1.CredentialUpdateRequest, provider, link string) 
 
 func facts(request *v1alpha1.CredentialUpdateRequest, provider string, expires time.Time) []Fact {
 	var list []Fact
-	add := func(name, value string) {
-		if value = untrusted.Line(value, lineLimit); value != "" {
-			list = append(list, Fact{Name: name, Value: value})
-		}
-	}
+	add := adder(&list)
 	if c := request.Status.ResolvedCredential; c != nil {
 		identity := c.Name
 		if c.Namespace != "" {
@@ -116,14 +114,31 @@ func facts(request *v1alpha1.CredentialUpdateRequest, provider string, expires t
 			add("Affects", "every session that works with this identity, not only the one that asks")
 		}
 	}
-	add("Tool", request.Spec.ToolName+" ("+request.Spec.Origin+")")
+	add("Origin", request.Spec.Origin)
 	add("Session", request.Spec.SessionRef.Namespace+"/"+request.Spec.SessionRef.Name)
-	add("Asked for", request.Spec.RequestedBy)
 	add("Request", request.Namespace+"/"+request.Name)
 	if !expires.IsZero() {
 		add("Answer until", expires.UTC().Format("2006-01-02 15:04 UTC"))
 	}
 	return list
+}
+
+// agentFacts are what the request says and the determination does not look at. The origin and the session are no part
+// of it: without them there is no credential to ask for.
+func agentFacts(request *v1alpha1.CredentialUpdateRequest) []Fact {
+	var list []Fact
+	add := adder(&list)
+	add("Tool", request.Spec.ToolName)
+	add("Working for", request.Spec.RequestedBy)
+	return list
+}
+
+func adder(list *[]Fact) func(name, value string) {
+	return func(name, value string) {
+		if value = untrusted.Line(value, lineLimit); value != "" {
+			*list = append(*list, Fact{Name: name, Value: value})
+		}
+	}
 }
 
 // closedCard is what a card becomes when its request is over. It has no link, and none of the agent's words:

@@ -49,7 +49,7 @@ func TestCard_says(t *testing.T) {
 	static.Status.CredentialSecretKey = "token"
 	open := openCard(static, "GitHub", "https://cards.example.com/link?token=x")
 	text := fmt.Sprintf("%+v", open)
-	for _, part := range []string{"refused the credential", "GitHub answered 401.", "git-token", "AgentIdentity tenant-a/bot", "every session", "github_create_issue (mcpserver/github)",
+	for _, part := range []string{"refused the credential", "GitHub answered 401.", "git-token", "AgentIdentity tenant-a/bot", "every session", "github_create_issue", "mcpserver/github",
 		"tenant-a/session-1", "user:alice", "2030-01-01 12:30 UTC", "The call answered 401."} {
 		if !strings.Contains(text, part) {
 			t.Errorf("the card does not say %q: %s", part, text)
@@ -143,20 +143,31 @@ func walk(node any, visit func(map[string]any)) {
 // TestSlack_sets_the_agents_words_apart finds them in the quotation, attributed right before, and nowhere else.
 func TestSlack_sets_the_agents_words_apart(t *testing.T) {
 	request := sample()
-	request.Spec.Why = "Words of the agent."
-	raw, err := json.Marshal(slackBlocks(openCard(request, "GitHub", "https://cards.example.com"), false))
-	if err != nil {
-		t.Fatal(err)
+	words := []string{"Words of the agent.", "The tool it names.", "Whom it says it works for."}
+	request.Spec.Why, request.Spec.ToolName, request.Spec.RequestedBy = words[0], words[1], words[2]
+	show := func(card Card) string {
+		t.Helper()
+		raw, err := json.Marshal(slackBlocks(card, false))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw)
 	}
-	if strings.Count(string(raw), "Words of the agent.") != 1 {
-		t.Fatalf("the words stand there more than once or not at all: %s", raw)
+	raw := show(openCard(request, "GitHub", "https://cards.example.com"))
+	before, after, _ := strings.Cut(raw, `"rich_text_quote"`)
+	for _, word := range words {
+		if strings.Count(raw, word) != 1 || !strings.Contains(after, word) || !strings.Contains(before, "nobody has checked") {
+			t.Errorf("%q is not set apart: %s", word, raw)
+		}
 	}
-	before, after, _ := strings.Cut(string(raw), `"rich_text_quote"`)
-	if !strings.Contains(after, "Words of the agent.") || !strings.Contains(before, "nobody has checked") {
-		t.Errorf("the words are not attributed: %s", raw)
+	closed := show(closedCard(request, v1alpha1.PhaseExpired, "GitHub"))
+	for _, word := range words {
+		if strings.Contains(closed, word) {
+			t.Errorf("a closed card quotes %q: %s", word, closed)
+		}
 	}
-	request.Spec.Why = " \u200b\n"
-	if raw, err = json.Marshal(slackBlocks(openCard(request, "GitHub", "https://cards.example.com"), false)); err != nil || strings.Contains(string(raw), "own words") {
-		t.Errorf("an agent without words is quoted: %s %v", raw, err)
+	request.Spec.Why, request.Spec.ToolName, request.Spec.RequestedBy = " \u200b\n", " ", "\u202e"
+	if raw = show(openCard(request, "GitHub", "https://cards.example.com")); strings.Contains(raw, "Written by the agent") {
+		t.Errorf("an agent without words is quoted: %s", raw)
 	}
 }

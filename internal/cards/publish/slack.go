@@ -226,9 +226,16 @@ func slackBlocks(card Card, again bool) []slack.Block {
 	if len(list) > 0 {
 		body = append(body, slack.NewRichTextList(slack.RTEListBullet, 0, list...))
 	}
+	var quoted []slack.RichTextSectionElement
+	for _, fact := range card.AgentFacts {
+		quoted = append(quoted, text(fact.Name+": ", bold), text(disarmed(fact.Value)+"\n", nil))
+	}
 	if card.AgentSays != "" {
-		paragraph(text("The agent's own words, which nobody has checked:", bold))
-		body = append(body, &slack.RichTextQuote{Type: slack.RTEQuote, Elements: []slack.RichTextSectionElement{text(disarmed(card.AgentSays), nil)}})
+		quoted = append(quoted, text(disarmed(card.AgentSays), nil))
+	}
+	if len(quoted) > 0 {
+		paragraph(text("Written by the agent, and nobody has checked it:", bold))
+		body = append(body, &slack.RichTextQuote{Type: slack.RTEQuote, Elements: quoted})
 	}
 	if card.Link != "" {
 		paragraph(slack.NewRichTextSectionLinkElement(card.Link, card.Invitation, bold))

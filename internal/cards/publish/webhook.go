@@ -40,10 +40,12 @@ type eventData struct {
 	Reason    string `json:"reason,omitempty"`
 	Outcome   string `json:"outcome,omitempty"`
 	Facts     []Fact `json:"facts,omitempty"`
-	// UntrustedAgentSays has its warning in its name: a receiver that shows it has to set it apart.
-	UntrustedAgentSays string     `json:"untrustedAgentSays,omitempty"`
-	Link               string     `json:"link,omitempty"`
-	Expires            *time.Time `json:"expires,omitempty"`
+	// UntrustedAgentFacts and UntrustedAgentSays have their warning in the name: a receiver that shows them has to set
+	// them apart.
+	UntrustedAgentFacts []Fact     `json:"untrustedAgentFacts,omitempty"`
+	UntrustedAgentSays  string     `json:"untrustedAgentSays,omitempty"`
+	Link                string     `json:"link,omitempty"`
+	Expires             *time.Time `json:"expires,omitempty"`
 }
 
 func (*webhook) Name() string     { return "Webhook" }
@@ -97,7 +99,7 @@ func (w *webhook) event(card Card, eventType, step string) (event.Event, error) 
 	data := eventData{
 		Namespace: card.Request.Namespace, Name: card.Request.Name, UID: string(card.UID), Phase: card.Phase,
 		Title: card.Title, Verified: card.Verified, Reason: card.Reason, Outcome: card.Outcome, Facts: card.Facts,
-		UntrustedAgentSays: card.AgentSays, Link: card.Link,
+		UntrustedAgentFacts: card.AgentFacts, UntrustedAgentSays: card.AgentSays, Link: card.Link,
 	}
 	if !card.Expires.IsZero() {
 		data.Expires = &card.Expires

@@ -34,7 +34,7 @@ func TestAnswer(t *testing.T) {
 		p := w.enters()
 		p.opens(http.StatusOK, w.link(w.clock.Now()))
 		p.reads(asked, "presented the stored credential to the provider itself", "Git refused the credential (401 Unauthorized).",
-			"git_create_issue (mcpserver/git)", "git-token", "user:alice", "the agent itself", "starts with tok_", "29 minutes", p.account,
+			"git_create_issue", "mcpserver/git", "git-token", "user:alice", "the agent itself", "starts with tok_", "29 minutes", p.account,
 			"key &#34;token&#34; of Secret "+w.namespace+"/bot-token, and to nothing else")
 		p.submits(http.StatusOK, " "+answertest.Good+"\n")
 		w.stored(answertest.Good)

@@ -37,8 +37,9 @@ type requestView struct {
 	// Verified and Reason are the platform's words; Reason may quote the provider.
 	Verified, Reason string
 	Facts            []fact
-	// Agent are the agent's own words.
-	Agent string
+	// Claims are what the agent's side says about its call, and Agent its own words. Nobody has checked them.
+	Claims []fact
+	Agent  string
 	// Keeper may write over a new value.
 	Keeper string
 	// Provider tells where a new value comes from.
@@ -74,9 +75,8 @@ func (p *page) view(ctx context.Context, t target, q *answer.Question) *requestV
 		}
 		add("Provider", provider)
 	}
-	add("Tool", request.Spec.ToolName+" ("+request.Spec.Origin+")")
+	add("Origin", request.Spec.Origin)
 	add("Session", request.Spec.SessionRef.Namespace+"/"+request.Spec.SessionRef.Name)
-	add("Working for", request.Spec.RequestedBy)
 	if affected := untrusted.Line(p.affected(ctx, request), reasonLimit); affected != "" {
 		v.Facts = append(v.Facts, fact{"A new value reaches", affected})
 	}
@@ -84,6 +84,11 @@ func (p *page) view(ctx context.Context, t target, q *answer.Question) *requestV
 		add("It is written to", fmt.Sprintf("key %q of Secret %s/%s, and to nothing else", request.Status.CredentialSecretKey, ref.Namespace, ref.Name))
 	}
 	add("Request", t.Request.String())
+	for _, claim := range []fact{{"Tool", request.Spec.ToolName}, {"Working for", request.Spec.RequestedBy}} {
+		if claim.Value = untrusted.Line(claim.Value, lineLimit); claim.Value != "" {
+			v.Claims = append(v.Claims, claim)
+		}
+	}
 	return v
 }
 

@@ -56,6 +56,10 @@ func TestView_keeps_words_from_outside_in_their_place(t *testing.T) {
 	if !strings.Contains(words, "Written by the agent, not by the platform") || !strings.Contains(words, "The platform says") || strings.Contains(rest, "The platform says") {
 		t.Errorf("the agent's words are not apart:\n%s", after)
 	}
+	// The tool, the subject and the words; and in all of the page the reason besides, which may quote a provider.
+	if inside, all := strings.Count(words, "The platform says"), strings.Count(p.body, "The platform says"); inside != 3 || all != 4 {
+		t.Errorf("what the agent's side wrote is %d times in its place, of %d in all:\n%s", inside, all, p.body)
+	}
 }
 
 func TestView_says_whom_a_new_value_reaches(t *testing.T) {
