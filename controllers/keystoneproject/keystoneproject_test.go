@@ -78,11 +78,38 @@ func TestProvision_makes_the_project_and_then_costs_nothing(t *testing.T) {
 	}
 	w.Quiet(func() {
 		for range 3 {
-			if result := w.Pass("workflow"); result.RequeueAfter != 0 {
-				t.Errorf("comes back after %s", result.RequeueAfter)
+			if result := w.Pass("workflow"); result.RequeueAfter < ordertest.AuditInterval/2 {
+				t.Errorf("comes back after %s, before the next audit", result.RequeueAfter)
 			}
 		}
 	})
+}
+
+func TestTheAudit_finds_a_project_that_is_gone(t *testing.T) {
+	w := ready(t)
+	id := status(t, w).ProjectID
+	w.Keystone.Down(true)
+	w.Advance(2 * ordertest.AuditInterval)
+	w.Settle("workflow")
+	w.Wants("workflow", v1alpha1.ReasonProjectProvisioned) // no answer is no finding
+	w.Keystone.Down(false)
+	w.Keystone.With(func() { delete(w.Keystone.Projects, id) })
+	w.Settle("workflow")
+	w.Wants("workflow", v1alpha1.ReasonProjectProvisioned)
+
+	w.Advance(2 * ordertest.AuditInterval)
+	w.Settle("workflow")
+	if message := w.Wants("workflow", v1alpha1.ReasonProjectFailed); !strings.Contains(message, "somebody deleted project") {
+		t.Errorf("the message is %q", message)
+	}
+
+	// What the condition advises helps.
+	w.Must(w.Client.Delete(t.Context(), managed(w, "workflow")))
+	w.Settle("workflow")
+	w.Wants("workflow", v1alpha1.ReasonProjectProvisioned)
+	if now := status(t, w).ProjectID; now == id || !w.Keystone.HasProject(now) {
+		t.Errorf("the project's id was %s and is %s", id, now)
+	}
 }
 
 func TestReserved(t *testing.T) {

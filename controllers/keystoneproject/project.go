@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/c5c3/c5c3-operator/api/v1alpha1"
 	"github.com/c5c3/c5c3-operator/controllers/order"
+	"github.com/c5c3/c5c3-operator/internal/keystone"
 	"github.com/c5c3/c5c3-operator/internal/korc"
 )
 
@@ -87,7 +89,30 @@ func (s *pass) settle(ctx context.Context) *order.Outcome {
 		s.project.Status.ProjectName = resource.Name
 	}
 	s.project.Status.DomainName = order.AdminDomain(s.ControlPlane)
-	return order.Done(v1alpha1.ReasonProjectProvisioned, "project %q (id %s) is in domain %q", name, id, s.project.Status.DomainName)
+	return nil
+}
+
+// audit looks at the project in Keystone once in a while, for K-ORC v2.6.0 does not look again by itself. It
+// is told to, and what it finds then is reported on the passes that follow. A disabled project is left to
+// whoever disabled it: K-ORC would not enable it, and the operator does not know better.
+func (s *pass) audit(ctx context.Context) *order.Outcome {
+	told, err := s.AuditChild(ctx, s.managed, func(session *keystone.Session) (bool, error) {
+		there, err := session.ProjectExists(ctx, s.project.Status.ProjectID)
+		return !there, err
+	})
+	if err != nil {
+		return order.Fail(v1alpha1.ReasonProjectError, err)
+	}
+	if told {
+		s.Eventf(corev1.EventTypeWarning, order.EventProjectDrifted, "Audit",
+			"project %q (id %s) is gone in Keystone; K-ORC is told to look", s.project.EffectiveProjectName(), s.project.Status.ProjectID)
+	}
+	return nil
+}
+
+func (s *pass) provisioned() *order.Outcome {
+	return order.Done(v1alpha1.ReasonProjectProvisioned, "project %q (id %s) is in domain %q",
+		s.project.EffectiveProjectName(), s.project.Status.ProjectID, s.project.Status.DomainName)
 }
 
 // givenUp asks Keystone about a project that K-ORC gave up on. K-ORC's "terminal" is a hint: in an

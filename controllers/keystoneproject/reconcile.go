@@ -36,6 +36,8 @@ func (steps) Provision(ctx context.Context, p *order.Pass) {
 		{Name: "probe", Do: with(ctx, (*pass).probe)},
 		{Name: "claim", Do: with(ctx, (*pass).claim)},
 		{Name: "project", Do: with(ctx, (*pass).settle)},
+		{Name: "audit", Do: with(ctx, (*pass).audit)},
+		{Name: "provisioned", Do: (*pass).provisioned},
 	})
 	p.Report(v1alpha1.ConditionProjectReady, outcome)
 }

@@ -185,22 +185,20 @@ func (s *pass) login(ctx context.Context, generation int64) (*keystone.Session, 
 // audit looks at the user in Keystone once in a while. K-ORC v2.6.0 does not look again by itself; it
 // is told to, and what it finds then is reported on the passes that follow.
 func (s *pass) audit(ctx context.Context) *order.Outcome {
-	if !s.AuditDue() {
-		return nil
-	}
-	session, err := s.Admin(ctx)
+	told, err := s.AuditChild(ctx, s.seen.managed, func(session *keystone.Session) (bool, error) {
+		user, err := session.User(ctx, s.userID())
+		if keystone.IsGone(err) {
+			return true, nil
+		}
+		return err == nil && !user.Enabled, err
+	})
 	if err != nil {
-		return nil // no answer is no finding; the ControlPlane reports the outage
-	}
-	user, err := session.User(ctx, s.userID())
-	if !keystone.IsGone(err) && (err != nil || user.Enabled) {
-		return nil // as above
-	}
-	if err := s.Unlatch(ctx, s.seen.managed); err != nil {
 		return order.Fail(v1alpha1.ReasonServiceAccountError, err)
 	}
-	s.Eventf(corev1.EventTypeWarning, order.EventUserDrifted, "Audit",
-		"user %q (id %s) is gone or disabled in Keystone; K-ORC is told to look", s.user.EffectiveUserName(), s.userID())
+	if told {
+		s.Eventf(corev1.EventTypeWarning, order.EventUserDrifted, "Audit",
+			"user %q (id %s) is gone or disabled in Keystone; K-ORC is told to look", s.user.EffectiveUserName(), s.userID())
+	}
 	return nil
 }
 

@@ -30,6 +30,8 @@ const (
 	EventBackupFailing = "BackupFailing"
 	// EventSecretRepaired: somebody changed or deleted the Secret beside the order.
 	EventSecretRepaired = "SecretRepaired"
+	// EventProjectDrifted: an audit found the project gone in Keystone.
+	EventProjectDrifted = "ProjectDrifted"
 	// EventUserDrifted: an audit found the user gone or disabled in Keystone.
 	EventUserDrifted = "UserDrifted"
 	// EventAssignmentRepaired: an audit found a role taken away, and gave it back.

@@ -64,6 +64,23 @@ func (p *Pass) Unlatch(ctx context.Context, child KORCObject) error {
 	return p.settler().Unlatch(ctx, child)
 }
 
+// AuditChild makes K-ORC look at a child again when an audit is due and Keystone, asked as the
+// administrator, holds something else than K-ORC says. It tells whether K-ORC was told to. No answer from
+// Keystone is no finding: the ControlPlane reports the outage, and the next audit asks again.
+func (p *Pass) AuditChild(ctx context.Context, child KORCObject, drifted func(*keystone.Session) (bool, error)) (bool, error) {
+	if !p.AuditDue() {
+		return false, nil
+	}
+	session, err := p.Admin(ctx)
+	if err != nil {
+		return false, nil //nolint:nilerr // as above
+	}
+	if found, err := drifted(session); err != nil || !found {
+		return false, nil //nolint:nilerr // as above
+	}
+	return true, p.Unlatch(ctx, child)
+}
+
 // Settle reads K-ORC's conditions on a child and clears a latched failure to talk to Keystone: a
 // broken connection, or a certificate that K-ORC does not trust. K-ORC never retries those; deleting
 // and recreating the child instead could destroy a namesake, since K-ORC's delete without status.id

@@ -119,6 +119,12 @@ func (k *FakeKeystone) FindProject(name string) string {
 	return ""
 }
 
+// HasProject tells whether Keystone has a project of that id.
+func (k *FakeKeystone) HasProject(id string) (there bool) {
+	k.With(func() { _, there = k.Projects[id] })
+	return there
+}
+
 // FindRole returns the id of the role of a name, else nothing.
 func (k *FakeKeystone) FindRole(name string) string {
 	k.mu.Lock()

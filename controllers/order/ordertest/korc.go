@@ -91,6 +91,11 @@ func (w *World) playProject(project *orcv1alpha1.Project) {
 	}
 	if resource := project.Spec.Resource; resource != nil {
 		name := string(*resource.Name)
+		if id != "" && !w.Keystone.HasProject(id) {
+			GiveUp(project, &project.Status.Conditions, orcv1alpha1.ConditionReasonUnrecoverableError, deletedFromOpenStack)
+			w.written(w.Client.Status().Update(w.T.Context(), project))
+			return
+		}
 		if id == "" {
 			if id = w.Keystone.FindProject(name); id == "" { // else it is adopted, whose ever it is
 				id = w.Keystone.CreateProject(name, ptr.Deref(resource.Description, ""))
